@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a duration is said with what it limits: with\(timeout\(5s\)\)
+// expect: pass a duration as a timeout: with\(timeout\(5s\)\)
 //
 // A duration alone may mean anything.
 #include <hocket/hocket.hpp>

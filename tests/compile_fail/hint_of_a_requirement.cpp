@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is required can't be a wish
+// expect: a requirement can't be a hint
 //
 // Ignored in silence, a requirement would be worth nothing.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: two properties of the same kind
+// expect: two properties have the same kind
 //
 // Ring or one-shot, not both.
 #include <hocket/hocket.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a caller may say about one call, as one value: `with(ring, timeout(5s), require(run_to_run))`.
+/// The options of one call, as one value: `with(ring, timeout(5s), require(run_to_run))`.
 ///
-/// Each thing said is a *property*, a small type with a `kind`. A collective names the kinds that it can use; any other
-/// is a compile error, so that nothing that the caller relies on is ignored silently. `hint(p)` makes p a wish: it is
-/// used where it can be, and ignored elsewhere. What is required is no wish: `hint(require(...))` does not compile.
+/// Each option is a *property*, a small type with a `kind`. A collective names the kinds that it supports; any other is
+/// a compile error, so that nothing that the caller relies on is ignored silently. `hint(p)` makes p optional: it is
+/// used where possible, and ignored elsewhere. Requirements can't be optional: `hint(require(...))` does not compile.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -39,7 +39,7 @@ struct is_hinted : std::false_type {};
 template <class Property>
 struct is_hinted<hinted<Property>> : std::true_type {};
 
-/// Anything that can be asked whether to stop: `std::stop_token` above all.
+/// A type that can be asked whether to stop, such as `std::stop_token`.
 template <class Token>
 concept stop_token_like = std::copy_constructible<Token> && requires(const Token& token) {
   { token.stop_requested() } -> std::convertible_to<bool>;
@@ -51,7 +51,7 @@ inline constexpr int count_of_kind = (0 + ... + static_cast<int>(std::is_same_v<
 template <class Kind, class... Kinds>
 inline constexpr bool is_one_of = (std::is_same_v<Kind, Kinds> || ...);
 
-/// Each property as a base class of its own, found by its kind.
+/// Stores one property as a separate base class, which is found by the property's kind.
 template <class Property>
 struct held {
   Property value;
@@ -63,13 +63,13 @@ struct held {
 template <property... Properties>
 class options : detail::held<Properties>... {
   static_assert(((detail::count_of_kind<typename Properties::kind, Properties...> == 1) && ...),
-                "with(...): two properties of the same kind; say each thing once");
+                "with(...): two properties have the same kind; pass only one property of each kind");
 
  public:
   constexpr options()
     requires(sizeof...(Properties) == 0)
   = default;
-  /// A template, so that `options()` is never ambiguous: after another error, g++ takes all constraints for satisfied.
+  /// A template, so that `options()` is never ambiguous: after another error, g++ treats all constraints as satisfied.
   template <class = void>
   constexpr explicit options(Properties... values)
     requires(sizeof...(Properties) > 0)
@@ -78,13 +78,13 @@ class options : detail::held<Properties>... {
   template <class Kind>
   static constexpr bool has = detail::count_of_kind<Kind, Properties...> > 0;
 
-  /// The property of `Kind`, which there must be, hinted or not.
+  /// Returns the property of `Kind`, hinted or not. It must be present.
   template <class Kind>
   constexpr const auto& at() const noexcept {
     return find<Kind, Properties...>();
   }
 
-  /// A copy of it; `fallback` if there is none.
+  /// Returns a copy of the property of `Kind`, or `fallback` if there is none.
   template <class Kind, class Fallback>
   constexpr auto get(Fallback fallback) const {
     if constexpr (has<Kind>) {
@@ -94,18 +94,18 @@ class options : detail::held<Properties>... {
     }
   }
 
-  /// True if every property is of one of `Kinds`, or only hinted.
+  /// True if every property is a hint or has one of `Kinds`.
   template <class... Kinds>
   static constexpr bool only =
       ((detail::is_hinted<Properties>::value || detail::is_one_of<typename Properties::kind, Kinds...>)&&...);
 
-  /// These properties, and `one`.
+  /// Returns these properties and `one`.
   template <class More>
   constexpr options<Properties..., More> and_also(More one) const {
     return options<Properties..., More>(static_cast<const detail::held<Properties>&>(*this).value..., std::move(one));
   }
 
-  /// These properties, but for that of `Kind`.
+  /// Returns these properties without that of `Kind`.
   template <class Kind>
   constexpr auto without() const {
     return std::apply(
@@ -119,7 +119,7 @@ class options : detail::held<Properties>... {
         std::tuple_cat(unless<Kind>(static_cast<const detail::held<Properties>&>(*this).value)...));
   }
 
-  /// Whether the property of `Kind` is only a hint.
+  /// True if the property of `Kind` is only a hint.
   template <class Kind>
   static constexpr bool is_hint =
       ((std::is_same_v<typename Properties::kind, Kind> && detail::is_hinted<Properties>::value) || ...);
@@ -158,13 +158,13 @@ inline constexpr bool is_options<options<Properties...>> = true;
 
 }  // namespace detail
 
-/// What calls take as their options: made by `with`, and by nothing else.
+/// Types that calls accept as options: only the results of `with`.
 template <class T>
 concept call_options = detail::is_options<T>;
 
 namespace detail {
 
-/// Stands for what was not understood, so that there is one error alone.
+/// Placeholder for an invalid argument, so that the compiler reports only one error.
 struct not_a_token {
   constexpr bool stop_requested() const noexcept { return false; }
 };
@@ -177,7 +177,7 @@ constexpr auto as_property(Value value) {
     return stop_property<Value>{std::move(value)};
   } else {
     constexpr bool is_duration = requires { typename Value::period; };
-    static_assert(!is_duration, "with(...): a duration is said with what it limits: with(timeout(5s))");
+    static_assert(!is_duration, "with(...): pass a duration as a timeout: with(timeout(5s))");
     static_assert(is_duration || property<Value>,
                   "with(...): not a property. Properties are algorithms (ring, two_shot, ...), timeout(...), "
                   "wire<T>, require(...), hint(...), observe(...) and stop tokens");
@@ -193,16 +193,16 @@ constexpr auto with(Values... values) {
   return options(detail::as_property(std::move(values))...);
 }
 
-/// A property that is ignored where it can't be used: by a call that does not know its kind; an algorithm where it can't
-/// run; a wire type where the operation can't combine what has travelled in it, or `require(rank_count_invariant)` lets
-/// nothing be rounded. `require(...)` can't be hinted: whoever requires relies on it, and would not see it ignored.
+/// Makes a property optional. It is ignored by calls that do not support its kind, an algorithm also where it can't
+/// run, and a wire type also where the operation can't combine it or `require(rank_count_invariant)` forbids rounding.
+/// `require(...)` can't be hinted: the caller relies on it, and would not notice that it was ignored.
 template <class Value>
 constexpr auto hint(Value value) {
   auto wish = detail::as_property(std::move(value));
   using kind_of_wish = typename decltype(wish)::kind;
   static_assert(
       !detail::is_one_of<kind_of_wish, kind::exactness, kind::integrity>,
-      "hint(require(...)): what is required can't be a wish; say require(...) where it must hold, and nothing "
+      "hint(require(...)): a requirement can't be a hint; pass require(...) where it must hold, and leave it out "
       "elsewhere");
   return detail::hinted<decltype(wish)>{std::move(wish)};
 }
@@ -212,34 +212,34 @@ struct timeout_property {
   std::chrono::nanoseconds duration;
 };
 
-/// How long the call may wait for its peers: 0 or more. The default is the communicator's, 60 s unless it was set.
+/// How long the call may wait for its peers: 0 or more. By default the communicator's timeout, 60 s unless it was set.
 template <class Rep, class Period>
 constexpr timeout_property timeout(std::chrono::duration<Rep, Period> duration) noexcept {
   return {detail::saturated(duration)};
 }
 
-/// Does not compile: a number has no unit.
+/// Rejects a number, which has no unit, with a compile error.
 template <class Number>
   requires std::is_arithmetic_v<Number>
 constexpr timeout_property timeout(Number) noexcept {
   constexpr bool has_a_unit = !std::is_arithmetic_v<Number>;
   static_assert(has_a_unit,
-                "timeout(...) takes a duration, as 5s or 20ms after `using namespace std::chrono_literals`");
+                "timeout(...) takes a duration, for example 5s or 20ms after `using namespace std::chrono_literals`");
   return {};
 }
 
 // ── Exactness ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// All ranks get the same bits. Always so.
+/// All ranks get the same bits. Always guaranteed.
 struct same_on_all_ranks_t {};
 inline constexpr same_on_all_ranks_t same_on_all_ranks{};
 
-/// Same ranks, same sizes, same algorithm: same bits, run after run. So for every algorithm whose order is fixed.
+/// Same ranks, same sizes, same algorithm: same bits in every run. Guaranteed by every algorithm with a fixed order.
 struct run_to_run_t {};
 inline constexpr run_to_run_t run_to_run{};
 
-/// Same bits for any algorithm, transport and kind of memory, at the same number of ranks: contributions are combined in one
-/// binary tree over the ranks, in their order. See operation/fixed_tree.hpp.
+/// Same bits for any algorithm, transport and kind of memory, with the same number of ranks: contributions are combined
+/// in one binary tree over the ranks, in rank order. See operation/fixed_tree.hpp.
 struct fixed_tree_t {};
 inline constexpr fixed_tree_t fixed_tree{};
 
@@ -257,7 +257,7 @@ template <class Level>
 concept exactness_level = std::same_as<Level, same_on_all_ranks_t> || std::same_as<Level, run_to_run_t> ||
                           std::same_as<Level, fixed_tree_t> || std::same_as<Level, rank_count_invariant_t>;
 
-/// States what the result must satisfy. What type, operation and algorithm can't keep does not compile.
+/// Requires a guarantee. Does not compile if the type, operation or algorithm can't provide it.
 template <exactness_level Level>
 constexpr exactness_property<Level> require(Level) noexcept {
   return {};
@@ -265,7 +265,7 @@ constexpr exactness_property<Level> require(Level) noexcept {
 
 // ── Integrity ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Bytes that change on their way are found: the call fails with `corrupted`, and names whose they were.
+/// Bytes that change in transit are detected: the call fails with `corrupted`, and names the rank that sent them.
 struct checksummed_t {};
 inline constexpr checksummed_t checksummed{};
 
@@ -273,8 +273,8 @@ struct integrity_property {
   using kind = hocket::kind::integrity;
 };
 
-/// Each message of the call carries a checksum, which its receiver verifies before it uses any of it. Chooses among
-/// algorithms that send messages: what peers read from each other's memory is not checked.
+/// Adds a checksum to each message of the call; the receiver verifies it before it uses the message. Selects only
+/// algorithms that send messages, because data that peers read from each other's memory is not checked.
 constexpr integrity_property require(checksummed_t) noexcept { return {}; }
 
 // ── Wire type ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -285,8 +285,8 @@ struct wire_property {
   using type = Wire;
 };
 
-/// In which type partial results travel and are stored: `with(wire<bfloat16>)` halves the bytes of a float reduction.
-/// They are combined in the accumulator type of the elements all the same.
+/// The type in which partial results are sent and stored: `with(wire<bfloat16>)` halves the bytes of a float reduction.
+/// They are still combined in the accumulator type of the elements.
 template <class Wire>
 inline constexpr wire_property<Wire> wire{};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What an `_async` call returns: the right, and the duty, to wait for it.
+/// The result of an `_async` call, which the caller can, and must, wait for.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -14,7 +14,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// What a request holds: an operation together with the communicator that drives it.
+/// The content of a request: an operation and the communicator that drives it.
 class pending {
  public:
   pending() = default;
@@ -22,31 +22,31 @@ class pending {
   pending& operator=(const pending&) = delete;
   virtual ~pending() = default;
 
-  /// Drives the communicator once; true when the operation is over.
+  /// Drives the communicator once. Returns true when the operation has ended.
   virtual bool test() = 0;
-  /// Drives the communicator until the operation is over, at most until its deadline.
+  /// Drives the communicator until the operation has ended, at most until its deadline.
   virtual void wait() = 0;
-  /// As `wait`, for nobody who would hear of a failure: the next call does.
+  /// Like `wait`, but leaves it to the next call on the communicator to report a failure.
   virtual void wait_undelivered() { wait(); }
-  /// Why it failed, or the latest `test` or `wait` was refused; no failure while it runs and after success.
+  /// The cause of a failure, or of a refused `test` or `wait`; no failure while the operation runs and after success.
   virtual const failure& cause() const = 0;
-  /// Whether this process is a copy, by `fork`, of the one that has started it, where it stays.
+  /// True if this process is a copy, made by `fork`, of the process that started the operation and still owns it.
   virtual bool in_forked_child() const noexcept { return false; }
 };
 
 }  // namespace detail
 
-/// An operation that was started. Move-only; an empty one is over.
+/// An operation that was started. Move-only; an empty request has already completed.
 ///
-/// Nothing runs in the background: an operation moves on while some call drives its communicator, be it `test` or `wait`
-/// of this request or of another, or a blocking call. A call on another communicator does not: operations on several ones
-/// are waited for in an order that is the same on all ranks. The buffers belong to the operation until it is over.
+/// Nothing runs in the background: an operation makes progress only while a call drives its communicator: `test` or
+/// `wait` of a request on it, or a blocking call. Calls on other communicators do not drive it: wait for operations on
+/// several communicators in the same order on all ranks. The buffers belong to the operation until it has ended.
 ///
-/// The destructor waits as `wait` does, also where an exception leaves the scope: so ranks go on together if all come that far.
-/// Where peers wait for what this rank will not do any more, that takes until the deadline, unless `revoke` says so first. It
-/// never throws: a failure there has ended the communicator, and the next call on it throws it.
-/// **Threads.** As the communicator: one at a time. While another thread is in a call, `wait` fails with
-/// `concurrent_use`, and `test` is false: the operation goes on, and can be waited for later. **Lifetime.** Keeps what it needs of its communicator.
+/// The destructor waits like `wait`, also when an exception leaves the scope, so that ranks stay in step. If peers wait
+/// for calls that this rank no longer makes, it waits until the deadline, unless `revoke` is called first. It never
+/// throws: a failure there ends the communicator, and the next call on it throws the failure.
+/// **Threads.** As for the communicator: one at a time. While another thread is in a call, `wait` fails with
+/// `concurrent_use`, and `test` returns false: wait again later. **Lifetime.** Keeps what it needs of its communicator.
 class [[nodiscard]] request {
  public:
   request() = default;
@@ -59,10 +59,10 @@ class [[nodiscard]] request {
   }
   ~request() { finish(); }
 
-  /// Whether the operation is over; drives it if not. Does not block. After a failure, `wait` says which.
+  /// Returns whether the operation has ended; drives it if not. Does not block. `wait` reports the cause of a failure.
   bool test() { return !started_ || started_->test(); }
 
-  /// Returns when the operation is over. Throws `error` if it failed: `timeout`, `aborted`, `peer_lost`, `mismatch`, …
+  /// Waits for the operation. Throws `error` if it failed: `timeout`, `aborted`, `peer_lost`, `mismatch`, …
   void wait() {
     std::error_code code;
     wait(code);
@@ -75,7 +75,7 @@ class [[nodiscard]] request {
     code = started_->cause().code;
   }
 
-  /// What went wrong, in full; no failure while the operation runs and after success.
+  /// Returns the failure, in full; no failure while the operation runs and after success.
   failure error() const { return started_ ? started_->cause() : failure{}; }
 
  private:

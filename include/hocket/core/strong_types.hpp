@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Numbers that must not be confused with each other at a call: `send(comm, buffer, peer{1}, tag{7})`.
+/// Strong types for numbers that must not be confused in a call: `send(comm, buffer, peer{1}, tag{7})`.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,7 @@ struct peer {
   int rank = 0;
 };
 
-/// Tells messages between the same two ranks apart: 0 … 65535.
+/// Distinguishes messages between the same two ranks: 0 … 65535.
 struct tag {
   int value = 0;
 };
@@ -35,18 +35,18 @@ struct key {
   int value = 0;
 };
 
-/// How many elements the block of each rank has: element r is that of rank r. Equal on all ranks. What it refers to is
-/// read while the call is made, and not after.
+/// Number of elements in the block of each rank: element r is for rank r. Must be equal on all ranks. The span is read
+/// during the call, and not afterwards.
 struct counts {
   std::span<const std::size_t> of_ranks;
 };
 
-/// How many elements go to each rank: element r is the number for rank r.
+/// Number of elements sent to each rank: element r is for rank r.
 struct send_counts {
   std::span<const std::size_t> of_ranks;
 };
 
-/// How many elements come from each rank: element r is the number from rank r.
+/// Number of elements received from each rank: element r is for rank r.
 struct receive_counts {
   std::span<const std::size_t> of_ranks;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Puts a text together from pieces of text and integers by one function that is no template. Chains of `+` and
-/// `std::to_string` are expanded by the compiler at each place that reports an error, which costs time to compile and
-/// machine code in every program.
+/// Joins pieces of text and integers, by one function that is not a template. Chains of `+` and `std::to_string` are
+/// expanded by the compiler at each place that reports an error, which costs compile time and machine code in every
+/// program.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,9 +19,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// A character, a text or an integer, as an argument of `concat`. Texts are viewed and not copied: they must live until
-/// the end of the full expression, as temporaries do. Integers of one byte are numbers as well; only `char` is a character.
-/// Of a floating-point number, pass `std::to_string(number)`.
+/// A character, a text or an integer, as an argument of `concat`. Texts are referenced, not copied: they must live
+/// until the end of the full expression, as temporaries do. Integers of one byte are numbers too; only `char` is a
+/// character. For a floating-point number, pass `std::to_string(number)`.
 class text_piece {
  public:
   text_piece(std::string_view text) noexcept : data_(text.data()), size_(text.size()) {}
@@ -42,7 +42,7 @@ class text_piece {
   text_piece(Real number) = delete;
   text_piece(bool) = delete;
 
-  // It views itself if it is a character or a number.
+  // Not copyable: for a character or a number, `data_` points into the object.
   text_piece(const text_piece&) = delete;
   text_piece& operator=(const text_piece&) = delete;
 
@@ -51,10 +51,10 @@ class text_piece {
  private:
   const char* data_;
   std::size_t size_;
-  char digits_[20];  // as many as the longest have: the least of the signed and the greatest of the unsigned
+  char digits_[20];  // the longest are the least signed and the greatest unsigned integer
 };
 
-/// The pieces, one after the other.
+/// Returns the pieces, joined in order.
 HOCKET_NO_INLINE inline std::string concat(std::initializer_list<text_piece> pieces) {
   std::size_t size = 0;
   for (const text_piece& each : pieces) size += each.view().size();
@@ -64,7 +64,7 @@ HOCKET_NO_INLINE inline std::string concat(std::initializer_list<text_piece> pie
   return text;
 }
 
-/// The same behind what is in `to`; no piece may be a view of `to`.
+/// Appends the pieces to `to`; no piece may be a view of `to`.
 HOCKET_NO_INLINE inline void append(std::string& to, std::initializer_list<text_piece> pieces) {
   for (const text_piece& each : pieces) to += each.view();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Definitions of <hocket/core/error.hpp>: the texts of errors, and what it takes to keep and to throw one.
+/// Definitions of <hocket/core/error.hpp>: the texts of errors, and how errors are stored and thrown.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,7 +24,7 @@ HOCKET_DECL std::string error_category::message(int condition) const {
     case errc::mismatch: return "calls do not match across ranks";
     case errc::truncated: return "message truncated";
     case errc::invalid_argument: return "invalid argument";
-    case errc::concurrent_use: return "communicator used by two threads at once";
+    case errc::concurrent_use: return "communicator used by two threads at the same time";
     case errc::revoked: return "communicator revoked";
     case errc::unreachable: return "peer unreachable";
     case errc::refused: return "connection refused by peer";

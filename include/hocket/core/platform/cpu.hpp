@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What waiting code needs of the processor and the scheduler.
+/// Processor and scheduler functions for code that waits.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,10 +13,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace platform {
 
-/// The unit in which cores exchange memory: what two ranks write must not share one.
+/// The unit in which cores exchange memory: data written by different ranks must not share a cache line.
 inline constexpr std::size_t cache_line = 64;
 
-/// Tells the core that this is a spinning loop.
+/// Informs the core that this is a spin loop.
 inline void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -25,19 +25,19 @@ inline void pause() noexcept {
 #endif
 }
 
-/// Asks for the line at `place`, which will be read soon. Does nothing if it can't be had.
+/// Prefetches the cache line at `place`, which will be read soon. Does nothing if it is not accessible.
 inline void prefetch(const void* place) noexcept { __builtin_prefetch(place); }
 
-/// Lets another thread have this core.
+/// Yields this core to another thread.
 inline void yield() noexcept { ::sched_yield(); }
 
-/// Leaves the core for a while; for waits that have become long.
+/// Sleeps, for waits that have become long.
 inline void nap(long nanoseconds) noexcept {
   const timespec duration{0, nanoseconds};
   ::nanosleep(&duration, nullptr);
 }
 
-/// How many cores this process may run on; at least 1.
+/// Returns the number of cores that this process may run on; at least 1.
 inline int usable_cores() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Small files in shared directories: written whole or not at all, listed, removed. Also random names for them.
+/// Small files in shared directories: written completely or not at all, listed, removed. Also random names for them.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,7 +24,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace platform {
 
-/// 128 random bits as 32 hexadecimal digits: nobody guesses it, nobody has it twice.
+/// Returns 128 random bits as 32 hexadecimal digits: impossible to guess, and unique in practice.
 inline std::string random_name() {
   std::array<unsigned char, 16> bits{};
   std::size_t filled = 0;
@@ -41,7 +41,7 @@ inline std::string random_name() {
   return text;
 }
 
-/// The names in a directory; none if it cannot be read.
+/// Returns the names in a directory; none if it cannot be read.
 inline std::vector<std::string> list_directory(const std::string& path) {
   struct close_directory {
     void operator()(DIR* open) const noexcept { ::closedir(open); }
@@ -56,7 +56,7 @@ inline std::vector<std::string> list_directory(const std::string& path) {
   return names;
 }
 
-/// False if there is no such file, or it cannot be read.
+/// Reads a file into `content`. Returns false if the file does not exist or cannot be read.
 inline bool read_file(const std::string& path, std::vector<std::byte>& content) {
   content.clear();
   const file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -71,7 +71,7 @@ inline bool read_file(const std::string& path, std::vector<std::byte>& content) 
   }
 }
 
-/// Writes `directory`/`name` so that readers see all of it or nothing. An older file of that name is replaced.
+/// Writes `directory`/`name` so that readers see the complete file or none. Replaces an older file of that name.
 inline failure write_file(const std::string& directory, const std::string& name, std::span<const std::byte> content) {
   const std::string temporary = hocket::detail::concat({directory, "/.new-", random_name()});
   const std::string path = directory + '/' + name;
@@ -84,10 +84,10 @@ inline failure write_file(const std::string& directory, const std::string& name,
   return cause;
 }
 
-/// Makes `path`, if it is not there and what is above it is.
+/// Creates `path` if it does not exist. Its parent must exist.
 inline void make_directory(const std::string& path) noexcept { ::mkdir(path.c_str(), 0777); }
 
-/// Removes a directory of plain files, as far as it can. Several processes may do so at once.
+/// Removes a directory of plain files, as far as possible. Several processes may do so at the same time.
 inline void remove_flat_directory(const std::string& path) {
   for (const std::string& name : list_directory(path)) ::unlink((path + '/' + name).c_str());
   ::rmdir(path.c_str());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ownership of a file descriptor, and the few calls on descriptors that need care with signals and short writes.
-/// Everything made here is closed on exec.
+/// Ownership of a file descriptor, and the few calls on descriptors that need care with signals and short writes. All
+/// descriptors made here are closed on exec.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,7 +21,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace platform {
 
-/// "what: the operating system's words for `error_number`".
+/// Returns a failure with the text "what: the operating system's message for `error_number`".
 inline failure system_failure(std::string what, int error_number, errc code = errc::system) {
   return make_failure(code, std::move(what) + ": " + std::generic_category().message(error_number));
 }
@@ -66,12 +66,12 @@ inline void set_nonblocking(int descriptor) noexcept {
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
 }
 
-/// Whether a child sees `descriptor` after exec.
+/// Sets whether a child process keeps `descriptor` after exec.
 inline void set_inherited(int descriptor, bool inherited) noexcept {
   ::fcntl(descriptor, F_SETFD, inherited ? 0 : FD_CLOEXEC);
 }
 
-/// Writes all of `bytes` to a file or a blocking pipe. False, with errno set, if that cannot be done.
+/// Writes all of `bytes` to a file or a blocking pipe. Returns false, with errno set, if that fails.
 inline bool write_all(int descriptor, std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());

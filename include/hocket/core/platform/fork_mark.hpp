@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tells a process from a copy of it.
+/// Detects whether this process is a copy made by `fork`.
 ///
-/// A copy that `fork` has made shares connections and memory with the process that it was made of, and would speak in its
-/// name. To ask for the process number with each call is too slow, as that is a system call; a page that the kernel clears in
-/// copies is a load.
+/// Such a copy shares connections and memory with its parent, and would communicate in the parent's name. Asking for
+/// the process number in each call is too slow, because it is a system call. Reading a page that the kernel clears in
+/// copies is a single load.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,10 +16,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace platform {
 
-/// Of the process that has made it.
+/// A mark that is set in the process that created it, and cleared in copies.
 class fork_mark {
  public:
-  /// Where the kernel can't do that (before Linux 4.14), copies go unnoticed.
+  /// If the kernel does not support this (before Linux 4.14), copies are not detected.
   fork_mark() noexcept {
     void* const page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return;
@@ -33,7 +33,7 @@ class fork_mark {
     if (here_ != nullptr) ::munmap(const_cast<unsigned char*>(here_), bytes);
   }
 
-  /// Whether this process is a copy of the one that made this.
+  /// True if this process is a copy of the process that created this mark.
   bool in_forked_child() const noexcept { return here_ != nullptr && *here_ == 0; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which process on which host this is, for people who read what it has left.
+/// The number of this process and the name of its host, for people who read the files that the process wrote.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -14,7 +14,7 @@ namespace platform {
 
 inline int process_number() noexcept { return static_cast<int>(::getpid()); }
 
-/// Empty if it is not known.
+/// Returns the name of this host; empty if it is unknown.
 inline std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";

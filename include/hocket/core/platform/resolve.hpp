@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The addresses of a host, within a limit. The system's resolver keeps to time limits of its own, of many seconds
-/// where a name server is silent, and nothing can end its wait. So it waits on a thread of its own, which is left
-/// behind if need be, and ends by itself.
+/// Host name resolution within a time limit. The system's resolver has fixed time limits of many seconds if a name
+/// server does not answer, and its wait can't be interrupted. It therefore runs on a separate thread, which continues
+/// alone if the limit passes, and ends when the resolver returns.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -37,16 +37,16 @@ using address_list = std::unique_ptr<addrinfo, free_address_list>;
 
 namespace detail {
 
-/// One question to the resolver. Empty `host`: all interfaces of this machine.
+/// One query to the resolver. An empty `host` means all interfaces of this machine.
 struct lookup {
   std::string host;
   std::string service;
   int flags = 0;
   int status = 0;
   address_list answer;
-  pipe_ends done;  ///< holds a byte when `status` and `answer` are there
+  pipe_ends done;  ///< holds a byte when `status` and `answer` are set
 
-  /// Returns at once if `host` is a number, or `more` says that it must be one.
+  /// Returns immediately if `host` is numeric, or if `more` requires it to be.
   void ask(int more) {
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
@@ -58,7 +58,7 @@ struct lookup {
   }
 };
 
-/// What the thread runs. Both sides hold the question, so that neither has to outlive the other.
+/// The function of the thread. Both sides share ownership of the query, so that neither has to outlive the other.
 inline void* answer_lookup(void* argument) {
   const std::unique_ptr<std::shared_ptr<lookup>> mine(static_cast<std::shared_ptr<lookup>*>(argument));
   lookup& question = **mine;
@@ -68,7 +68,7 @@ inline void* answer_lookup(void* argument) {
   return nullptr;
 }
 
-/// False if there can be no thread. Signals of the program are for its own threads.
+/// Returns false if no thread can be created. The thread blocks all signals, which are for the program's threads.
 inline bool start_lookup(const std::shared_ptr<lookup>& question) {
   auto theirs = std::make_unique<std::shared_ptr<lookup>>(question);
   sigset_t all;
@@ -79,7 +79,7 @@ inline bool start_lookup(const std::shared_ptr<lookup>& question) {
   const bool started = ::pthread_create(&thread, nullptr, &answer_lookup, theirs.get()) == 0;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) return false;
-  static_cast<void>(theirs.release());  // the thread's now
+  static_cast<void>(theirs.release());  // now owned by the thread
   ::pthread_detach(thread);
   return true;
 }
@@ -93,8 +93,8 @@ inline failure wait_for_answer(lookup& question, const wait_limit& limit) {
 
 }  // namespace detail
 
-/// The addresses of `host`; of all interfaces if it is empty. Numbers take no thread. **Errors.** `unreachable`, also
-/// where the resolver takes longer than the limit; `aborted`.
+/// Resolves `host`; all interfaces if it is empty. Numeric addresses need no thread. **Errors.** `unreachable`, also if
+/// the resolver takes longer than the limit; `aborted`.
 inline failure resolve(const std::string& host, std::uint16_t port, const wait_limit& limit, address_list& result) {
   const auto question = std::make_shared<detail::lookup>();
   question->host = host;

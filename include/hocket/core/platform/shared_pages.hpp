@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that several processes of one host map: made by one of them, found by the others through a ticket.
+/// Memory that several processes of one host map. One of them creates it, and the others find it through a ticket.
 ///
-/// It has no name in any file system, so nothing is left behind however its users end, and the size of /dev/shm does not
-/// limit it. What it costs: the others reach it through /proc, which wants them to be of the same user, and to see the
-/// maker under the same process number.
+/// It has no name in any file system, so that nothing is left behind however its users end, and the size of /dev/shm
+/// does not limit it. In return, the other processes open it through /proc, which requires that they belong to the same
+/// user and see the creator under the same process number.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -30,11 +30,11 @@
 HOCKET_BEGIN_NAMESPACE
 namespace platform {
 
-/// A range of addresses that is unmapped in the end. Movable.
+/// A range of addresses that the destructor unmaps. Movable.
 class mapping {
  public:
   mapping() = default;
-  /// Maps `bytes` of `file` for loads and stores; null, with errno set, if that can't be done.
+  /// Maps `bytes` of `file` for loads and stores; null, with errno set, if that fails.
   mapping(const file_descriptor& file, std::size_t bytes) noexcept {
     void* const begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (begin == MAP_FAILED) return;
@@ -60,11 +60,11 @@ class mapping {
   std::size_t size_ = 0;
 };
 
-/// Made by this process. Zeroed; takes up memory page by page, as it is touched. Movable.
+/// Memory created by this process. Zeroed; occupies physical memory page by page, on first access. Movable.
 class shared_pages {
  public:
   shared_pages() = default;
-  /// `fail` is filled in, with `out_of_memory`, if there can't be so much.
+  /// Sets `fail` to `out_of_memory` if the memory is not available.
   shared_pages(std::size_t bytes, failure& fail) {
     if (!exceeds_machine(bytes)) {
       file_ = file_descriptor(::memfd_create("hocket", MFD_CLOEXEC));
@@ -73,21 +73,21 @@ class shared_pages {
       errno = ENOMEM;
     }
     if (here_.data() != nullptr) return;
-    fail = system_failure(hocket::detail::concat({"no ", bytes, " bytes of memory that other processes can reach"}),
-                          errno, errc::out_of_memory);
+    fail = system_failure(hocket::detail::concat({"cannot allocate ", bytes, " bytes of shared memory"}), errno,
+                          errc::out_of_memory);
   }
 
   std::byte* data() const noexcept { return here_.data(); }
   std::size_t size() const noexcept { return here_.size(); }
 
-  /// What another process needs for `open_shared_pages`, until `hide`.
+  /// The data that another process needs for `open_shared_pages`. Valid until `hide`.
   std::vector<std::byte> ticket() const;
 
-  /// From now on nobody else finds it; who has mapped it keeps it.
+  /// Prevents other processes from opening the memory. Existing mappings stay valid.
   void hide() noexcept { file_.reset(); }
 
  private:
-  /// The kernel would promise any amount, and kill whoever touches more than there is.
+  /// Checked because the kernel would grant any amount, and kill a process that touches more than there is.
   static bool exceeds_machine(std::size_t bytes) noexcept {
     struct sysinfo all {};
     if (::sysinfo(&all) != 0) return false;
@@ -100,7 +100,7 @@ class shared_pages {
 
 namespace detail {
 
-/// Copied from process to process as it lies in memory.
+/// The bytes of a ticket, copied from process to process.
 struct pages_ticket {
   std::int32_t process;
   std::int32_t descriptor;
@@ -119,8 +119,8 @@ inline std::vector<std::byte> shared_pages::ticket() const {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The memory of another process as seen from here: stays when that process hides it, unmaps it or ends. Null if
-/// there is no way to it.
+/// Maps the memory of another process. The mapping stays valid when that process hides or unmaps the memory or exits.
+/// Null if the memory can't be opened.
 inline mapping open_shared_pages(std::span<const std::byte> ticket) {
   detail::pages_ticket from{};
   if (ticket.size() != sizeof from) return {};
@@ -129,7 +129,7 @@ inline mapping open_shared_pages(std::span<const std::byte> ticket) {
   const file_descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat found {};
   if (!file || ::fstat(file.get(), &found) != 0) return {};
-  // Process numbers and descriptors come round again; files do not.
+  // Process numbers and descriptors are reused; files are not.
   const bool same = found.st_dev == from.device && found.st_ino == from.inode;
   if (!same || static_cast<std::uint64_t>(found.st_size) != from.bytes) return {};
   return {file, from.bytes};

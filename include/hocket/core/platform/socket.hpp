@@ -29,7 +29,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace platform {
 
-/// Where a socket listens or connects to.
+/// The address that a socket listens on or connects to.
 struct socket_address {
   sockaddr_storage storage{};
   socklen_t size = sizeof(sockaddr_storage);
@@ -50,13 +50,13 @@ inline socket_address local_address(int socket) noexcept {
   return result;
 }
 
-/// "host:port", with brackets around an IPv6 address.
+/// Returns "host:port", with brackets around an IPv6 address.
 inline std::string endpoint_text(const std::string& host, std::uint16_t port) {
   const bool bracket = host.find(':') != std::string::npos;
   return hocket::detail::concat({bracket ? '[' + host + ']' : host, ':', port});
 }
 
-/// Where the other end of a connection is, as "host:port" in numbers; empty if that can't be told.
+/// Returns the address of the other end of a connection, as numeric "host:port"; empty if it is unknown.
 inline std::string remote_text(int socket) {
   socket_address there;
   char host[NI_MAXHOST];
@@ -71,7 +71,7 @@ inline void set_option(int socket, int level, int option, int value) noexcept {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
-/// No delay for small messages, and a peer whose machine vanished is noticed after about five seconds.
+/// Sends small messages without delay, and detects after about five seconds that the peer's machine has vanished.
 inline void tune_stream(int socket) noexcept {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -80,7 +80,7 @@ inline void tune_stream(int socket) noexcept {
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-/// 0 or the error number.
+/// Returns 0 or the error number.
 inline int listen_at(const sockaddr* address, socklen_t size, int family, file_descriptor& result) {
   file_descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return errno;
@@ -93,7 +93,7 @@ inline int listen_at(const sockaddr* address, socklen_t size, int family, file_d
 
 }  // namespace detail
 
-/// Listens at `host` (all interfaces if empty) and `port` (0: the system picks one). errno-like number, 0 if it worked.
+/// Listens at `host` (all interfaces if empty) and `port` (0: the system picks one). Returns 0 or an error number.
 inline int listen_on(const std::string& host, std::uint16_t port, file_descriptor& result, failure& cause) {
   address_list list;
   cause = resolve(host, port, deadline(), list);
@@ -130,7 +130,7 @@ inline failure connect_to(const sockaddr* address, socklen_t size, const wait_li
   return {};
 }
 
-/// Connects to the first address of `host` that answers. One attempt: `errc::unreachable` may be worth another.
+/// Connects to the first address of `host` that answers. One attempt: after `errc::unreachable`, a retry may succeed.
 inline failure connect_to(const std::string& host, std::uint16_t port, const wait_limit& limit,
                           file_descriptor& result) {
   address_list list;
@@ -160,7 +160,7 @@ inline failure send_all(int socket, std::span<const std::byte> bytes, const wait
   return {};
 }
 
-/// Fills `bytes`. The end of the stream before that is `errc::peer_lost`.
+/// Fills `bytes`. Returns `errc::peer_lost` if the stream ends before that.
 inline failure receive_all(int socket, std::span<std::byte> bytes, const wait_limit& limit) {
   while (!bytes.empty()) {
     const ssize_t received = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);

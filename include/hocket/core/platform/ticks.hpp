@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Times that are taken often and read seldom: the processor's own counter costs a third of a look at the clock, and is
-/// turned into a time of day only when somebody asks.
+/// Times that are taken often and read rarely. Reading the processor's counter costs a third of reading the clock, and
+/// ticks are converted to a time of day only on request.
 ///
-/// The counters of all cores run evenly and together on the processors of this century that Linux trusts for its own clock. Where
-/// they do not, times come out wrong, and nothing else does.
+/// The counters of all cores run evenly and in step on the processors of this century that Linux trusts for its own
+/// clock. On other processors, times are wrong, and nothing else is affected.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,7 +15,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace platform {
 
-/// Counts up, at a rate of its own.
+/// Returns the counter, which counts up at a fixed but unspecified rate.
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_ia32_rdtsc();
@@ -28,7 +28,7 @@ inline std::uint64_t ticks() noexcept {
 #endif
 }
 
-/// One moment by the counter and by the monotonic clock. Two of them tell how fast the counter runs.
+/// A point in time on both the counter and the monotonic clock. Two marks give the rate of the counter.
 struct tick_mark {
   std::uint64_t ticks = 0;
   std::int64_t nanoseconds = 0;
@@ -39,7 +39,7 @@ struct tick_mark {
   }
 };
 
-/// Turns ticks into nanoseconds since 1970. Exact to some tens of nanoseconds between `begin` and now.
+/// Converts ticks to nanoseconds since 1970. Exact to some tens of nanoseconds between `begin` and now.
 class tick_calendar {
  public:
   explicit tick_calendar(const tick_mark& begin) noexcept
@@ -59,7 +59,7 @@ class tick_calendar {
  private:
   tick_mark now_;
   std::int64_t today_;
-  double length_ = 1;  ///< of a tick, in nanoseconds
+  double length_ = 1;  ///< duration of a tick, in nanoseconds
 };
 
 }  // namespace platform

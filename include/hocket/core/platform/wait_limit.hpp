@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long a blocking call may wait for the operating system, and who may end the wait sooner.
+/// How long a blocking call may wait for the operating system, and what may end the wait sooner.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,14 +18,14 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// A deadline, and a predicate or stop token that says whether the wait was called off. Owns neither: they must outlive
-/// the call that the limit is passed to. They are asked about every 2 ms, from the waiting thread.
+/// A deadline, and a predicate or stop token that indicates whether the wait was cancelled. Owns neither: they must
+/// outlive the call that the limit is passed to. The waiting thread checks them about every 2 ms.
 class wait_limit {
  public:
-  /// So long a wait may go on after it was called off.
+  /// Longest time that a wait may continue after it was cancelled.
   static constexpr std::chrono::nanoseconds longest_slice = std::chrono::milliseconds(2);
 
-  /// Waits until `until`, and nobody can call it off.
+  /// Waits until `until`, and can't be cancelled.
   wait_limit(deadline until) noexcept : until_(until) {}
 
   /// Waits until `until` or until `cancelled()` is true.
@@ -35,7 +35,7 @@ class wait_limit {
       : until_(until), object_(&cancelled),
         ask_([](const void* object) -> bool { return (*static_cast<const Predicate*>(object))(); }) {}
 
-  /// Waits until `until` or until `token`, a `std::stop_token`, is told to stop.
+  /// Waits until `until` or until a stop is requested of `token`, a `std::stop_token`.
   template <typename Token>
     requires requires(const Token& token) {
       { token.stop_requested() } -> std::convertible_to<bool>;
@@ -51,21 +51,21 @@ class wait_limit {
   bool passed() const noexcept { return until_.passed(); }
   bool aborted() const { return ask_ != nullptr && ask_(object_); }
 
-  /// The same limit, some time later: for answers of a peer that keeps to the same deadline.
+  /// Returns this limit, `extra` later: for answers of a peer that has the same deadline.
   wait_limit later_by(std::chrono::nanoseconds extra) const noexcept {
     wait_limit result = *this;
     if (!until_.never()) result.until_ = deadline::after(extra, until_.when());
     return result;
   }
 
-  /// The same limit, but at most `most` from now.
+  /// Returns this limit, but at most `most` from now.
   wait_limit at_most(std::chrono::nanoseconds most) const noexcept {
     wait_limit result = *this;
     result.until_ = deadline(std::min(until_.when(), deadline::after(most).when()));
     return result;
   }
 
-  /// How long to sleep before looking again: until the deadline, or briefly if somebody may call the wait off.
+  /// Returns how long to sleep before the next check: until the deadline, or briefly if the wait can be cancelled.
   std::chrono::nanoseconds slice(std::chrono::nanoseconds most = std::chrono::hours(1)) const noexcept {
     if (ask_ != nullptr) most = std::min(most, longest_slice);
     return std::min(most, until_.left());
@@ -79,7 +79,7 @@ class wait_limit {
 
 namespace platform {
 
-/// A duration as people write it: "10 s", "1.5 s", "0.25 s".
+/// Returns a duration as text: "10 s", "1.5 s", "0.25 s".
 inline std::string seconds_text(std::chrono::nanoseconds duration) {
   const std::int64_t exact = (duration.count() + 500000) / 1000000;
   const std::int64_t unit = exact >= 990 ? 100 : exact >= 99 ? 10 : 1;
@@ -91,11 +91,11 @@ inline std::string seconds_text(std::chrono::nanoseconds duration) {
   return text + " s";
 }
 
-/// Sleeps for `duration`, or less where `limit` ends first. Fails when it has ended.
+/// Sleeps for `duration`. Fails if `limit` ends before that.
 inline failure nap(std::chrono::nanoseconds duration, const wait_limit& limit) {
   const deadline awake = deadline::after(duration);
   do {
-    if (limit.aborted()) return make_failure(errc::aborted, "the wait was called off");
+    if (limit.aborted()) return make_failure(errc::aborted, "the wait was cancelled");
     if (limit.passed()) return make_failure(errc::timeout, "");
     const std::int64_t count = std::min(limit.slice(), awake.left()).count();
     timespec time{};

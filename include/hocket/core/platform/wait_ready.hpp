@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits for what a file descriptor tells, and no longer than a limit allows.
+/// Waits for events on a file descriptor, within a limit.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,7 @@ namespace platform {
 /// Waits until `descriptor` is ready for `events` (POLLIN, POLLOUT) or has failed.
 inline failure wait_ready(int descriptor, short events, const wait_limit& limit) {
   for (;;) {
-    if (limit.aborted()) return make_failure(errc::aborted, "the wait was called off");
+    if (limit.aborted()) return make_failure(errc::aborted, "the wait was cancelled");
     const auto slice = std::chrono::ceil<std::chrono::milliseconds>(limit.slice());
     pollfd entry{descriptor, events, 0};
     const int ready = ::poll(&entry, 1, static_cast<int>(slice.count()));
