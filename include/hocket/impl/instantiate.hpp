@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `HOCKET_DETAIL_INSTANTIATE(domain)` compiles all that a communicator on one transport needs, whatever the element types.
+/// `HOCKET_DETAIL_INSTANTIATE(domain)` instantiates what communicators on one transport need for any element type.
 #pragma once
 
 #include <hocket/group/any_transport.hpp>

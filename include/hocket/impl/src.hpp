@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// With HOCKET_SEPARATE_COMPILATION, exactly one source of a program includes this header. It has the definitions that other
-/// headers leave out, for ranks that are threads or simulated. Where ranks are processes, one source also includes
-/// <hocket/impl/src_ucx.hpp>. The CMake targets hocket::compiled and hocket::compiled_ucx have such sources.
+/// With HOCKET_SEPARATE_COMPILATION, exactly one source of a program includes this header. It has the definitions that
+/// other headers leave out, for ranks that are threads or simulated. If ranks are processes, one source also includes
+/// <hocket/impl/src_ucx.hpp>. The CMake targets hocket::compiled and hocket::compiled_ucx do that.
 #pragma once
 
 #include <hocket/core/config.hpp>

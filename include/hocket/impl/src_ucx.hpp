@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// As <hocket/impl/src.hpp>, for ranks over UCX. In the same source or in another one.
+/// Like <hocket/impl/src.hpp>, for ranks over UCX. The same source or another one may include it.
 #pragma once
 
 #include <hocket/core/config.hpp>

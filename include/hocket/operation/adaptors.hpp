@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Operations made from operations: with another type on the wire, or exact.
+/// Operations made from operations: with another wire type, or exact.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -14,20 +14,20 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// `Op` on values that travel and are stored as `Wire`, and are combined in the accumulator type of the elements.
+/// `Op` on values that are sent and stored as `Wire`, and combined in the accumulator type of the elements.
 template <class Op, class Wire>
 struct wired {
   Op op;
 };
 
-/// Whether values of T that travel as `Wire` may arrive as something else than the nearest `Wire` to them: fractions as
-/// integers, large integers as what is left of them.
+/// Whether values of T that are sent as `Wire` may arrive as something other than the nearest `Wire`: fractions
+/// truncated to integers, or large integers truncated.
 template <class Wire, class T>
 inline constexpr bool loses_values =
     std::is_integral_v<Wire> &&
     (is_floating<T> || (std::is_integral_v<T> && !requires(const T& value) { Wire{value}; }));
 
-/// Whether `Op` can combine elements of T that travel as `Wire`.
+/// Whether `Op` can combine elements of T that are sent as `Wire`.
 template <class Op, class Wire, class T>
 concept can_travel_as = callable_operation<Op, accumulator_t<T>> && element<Wire> && !loses_values<Wire, T> &&
                         requires(const accumulator_t<T>& wide, const Wire& narrow) {
@@ -57,8 +57,8 @@ struct exact_plus {
   }
 };
 
-/// `Op`, whose combination of a value with itself is that value, or the one that stands for all values that it takes for
-/// equal: the one NaN, or 1 for true. Each contribution is combined with itself first, as with one rank nothing else is.
+/// `Op` where combining a value with itself gives that value, or the representative of all values that `Op` treats as
+/// equal: the one NaN, or 1 for true. Contributions are first combined with themselves: one rank has no others.
 template <class Op>
 struct canonical {
   Op op;
@@ -69,7 +69,7 @@ struct is_plus : std::false_type {};
 template <class U>
 struct is_plus<std::plus<U>> : std::true_type {};
 
-/// Whether `exact_sum` has the type.
+/// Types for which `exact_sum` is defined.
 template <class T>
 concept exactly_summable = std::same_as<T, float> || std::same_as<T, double>;
 
@@ -91,7 +91,7 @@ struct rank_count_invariant_operation<Op, T> {
 
 }  // namespace detail
 
-/// Adding exact sums loses nothing.
+/// Addition of exact sums is exact.
 template <class U, class T>
 struct is_exact<std::plus<U>, exact_sum<T>> : std::true_type {};
 template <class U, class T>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Arithmetic that means the same on the host and in a kernel.
+/// Arithmetic with the same results on the host and in a kernel.
 ///
-/// Three things differ there by themselves: the function objects of the standard library can't be called in a kernel, as
-/// nobody marked them; so can't `std::numeric_limits<float>::quiet_NaN()`; and nvcc makes one rounding of a product and the sum
-/// that follows it, which gives other bits than the host's two.
+/// Three things differ by default. Kernels can't call the function objects of the standard library, which are not
+/// marked for devices, nor `std::numeric_limits<float>::quiet_NaN()`. And nvcc rounds a product and the sum that
+/// follows it only once, which gives other bits than the host's two roundings.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,12 +23,12 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr decltype(auto) apply(const Op&
   return op(a, b);
 }
 
-/// Whether `apply` calls `Op` as it is, and has no form of its own for it.
+/// Whether `apply` calls `Op` directly, and has no replacement for it.
 template <class Op>
 struct is_applied_as_it_is : std::true_type {};
 
 #if defined(__CUDACC__)
-/// What `object<U>` does, written out: with U, its arguments and its result are of type U.
+/// A replacement for `object<U>`: if U is not void, its arguments and its result are of type U.
 #define HOCKET_DETAIL_APPLY(object, sign)                                                                       \
   template <class U, class T>                                                                                   \
   HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr auto apply(const std::object<U>&, const T& a, const T& b) { \
@@ -52,12 +52,12 @@ HOCKET_DETAIL_APPLY(logical_or, ||)
 #undef HOCKET_DETAIL_APPLY
 #endif
 
-/// What `std::numeric_limits<T>` says, as a value that kernels can read.
+/// `std::numeric_limits<T>::quiet_NaN()` as a value that kernels can read.
 template <class T>
 inline constexpr T quiet_nan_of = std::numeric_limits<T>::quiet_NaN();
 
-/// a * b, rounded by itself in a kernel whatever is added to it; on the host, where g++ is told -std=c++20, or has no fused
-/// instruction to use. By value, as kernels have no static constants to refer to.
+/// a * b, rounded before anything is added to it: always in a kernel; on the host if g++ is called with -std=c++20 or
+/// has no fused instruction. Takes values, because kernels can't refer to static constants.
 HOCKET_DETAIL_CALLS_USERS
 template <class T>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr auto rounded_product(T a, T b) {

@@ -17,10 +17,10 @@
 /// **Representation.** Limb i is a signed digit in [-2^63, 2^63) of weight 2^(64 i); the lowest four bits of limb 0 are
 /// flags, and the bit above them is the smallest subnormal. Signed digits have exactly one representation per number,
 /// so equal sums are equal bit for bit, and small values of changing sign do not carry through all limbs, as they
-/// would in two's complement. All bits zero is the empty sum. Bytes travel between machines of one byte order only.
+/// would in two's complement. All bits zero is the empty sum. The bytes depend on the byte order of the machine.
 ///
 /// **Cost.** 40 bytes for a float, 272 for a double. From cache, on a core of 2021: a float takes 3 ns to add, 3 ns to
-/// merge (6 where magnitudes have no pattern at all) and 9 to 16 to round; a double takes 4, 45 to 75 and 70 to 90.
+/// merge (6 for random magnitudes) and 9 to 16 to round; a double takes 4, 45 to 75 and 70 to 90.
 /// Nothing here is floating-point arithmetic: rounding modes and flush-to-zero have no influence.
 #pragma once
 
@@ -35,8 +35,8 @@
 #include <span>
 #include <type_traits>
 
-// The compiler of CUDA 13.0, where it inlines the making of two sums and the value of a third in one function, gives the last
-// one's limbs and the digits that are made of them the same memory: the value is zero then.
+// If the compiler of CUDA 13.0 inlines the construction of two sums and the value of a third in one function, it places
+// the third sum's limbs and the digits derived from them in the same memory: the value is then zero.
 #if defined(__CUDA_ARCH__)
 #define HOCKET_DETAIL_APART_ON_DEVICE HOCKET_NO_INLINE
 #else
@@ -47,7 +47,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// The number of zeros before the highest bit of `value`, which is not 0.
+/// Returns the number of zeros before the highest set bit of `value`, which must not be 0.
 HOCKET_HOST_DEVICE constexpr int leading_zeros(std::uint64_t value) noexcept {
 #if defined(__CUDA_ARCH__)
   return __clzll(static_cast<long long>(value));
@@ -56,7 +56,7 @@ HOCKET_HOST_DEVICE constexpr int leading_zeros(std::uint64_t value) noexcept {
 #endif
 }
 
-/// Sets `sum` to a + b modulo 2^64; true if that is not a + b.
+/// Sets `sum` to a + b modulo 2^64. Returns true if that is not a + b.
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr bool add_overflows(std::int64_t a, std::int64_t b,
                                                                      std::int64_t& sum) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -74,18 +74,18 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr bool add_overflows(std::int64_
 /// Trivially copyable; merging is associative and commutative, so it is an element type for any all_reduce or
 /// reduce_scatter with `std::plus<>`. The empty sum is the identity.
 ///
-/// Special values, free of order as well:
+/// Special values, which do not depend on the order either:
 /// - a NaN, or infinities of both signs, give the quiet NaN; infinities of one sign give that infinity;
-/// - a finite sum that rounds beyond the largest finite value gives an infinity, as IEEE 754 says; one that passes
-///   beyond it on the way and comes back is exact;
-/// - an exact zero gives +0, unless there were contributions and all of them were -0. So the sum of one value is that
-///   value, bit for bit (NaN payloads apart).
+/// - a finite sum that rounds beyond the largest finite value gives an infinity, as IEEE 754 requires; a sum that
+///   exceeds that value only temporarily is exact;
+/// - an exact zero gives +0, unless there were contributions and all of them were -0. The sum of one value is therefore
+///   that value, bit for bit (except NaN payloads).
 ///
 /// Threads: as for a built-in number; distinct objects are independent.
 template <class T>
 class exact_sum {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
-                "hocket::exact_sum<T>: T is float or double; narrower types are added exactly as float");
+                "hocket::exact_sum<T>: T must be float or double; add narrower types as float, which is exact");
   static_assert(std::numeric_limits<T>::is_iec559 && std::endian::native == std::endian::little,
                 "hocket::exact_sum<T>: needs IEEE 754 formats on a little-endian machine");
 
@@ -167,7 +167,7 @@ class exact_sum {
       exact_sum sum;
       if (merge_short(left, right, sum)) [[likely]]
         return sum;
-      // Limb by limb: so the result stays in registers, and the copies around it cost nothing.
+      // Copied limb by limb, so that the result stays in registers and the copies around it cost nothing.
       const exact_sum careful = merge(left, right);
       sum.limbs_[0] = careful.limbs_[0];
       sum.limbs_[1] = careful.limbs_[1];
@@ -222,7 +222,7 @@ class exact_sum {
  private:
   static constexpr limb top_bit = limb{1} << 63;
 
-  // Flags merge by OR. A NaN counts as both infinities: the two are never told apart afterwards.
+  // Flags merge by OR. A NaN counts as both infinities, because the result is the same from then on.
   static constexpr limb positive_infinity = 1;
   static constexpr limb negative_infinity = 2;
   static constexpr limb negative_zero = 4;  ///< a contribution was -0
@@ -238,7 +238,7 @@ class exact_sum {
 
   [[noreturn]] static void raise_sizes_differ(const char* operation, std::size_t sums, std::size_t values) {
     raise(errc::invalid_argument,
-          std::to_string(sums) + " sums but " + std::to_string(values) + " values: pass as many of one as of the other",
+          std::to_string(sums) + " sums but " + std::to_string(values) + " values: pass the same number of both",
           {.operation = operation});
   }
 
@@ -256,7 +256,7 @@ class exact_sum {
     }
   }
 
-  /// Adds two digits; returns the lower part and adds to `carry` what goes to the next digit: -1, 0 or 1.
+  /// Adds two digits; returns the lower part, and adds the carry into the next digit, -1, 0 or 1, to `carry`.
   HOCKET_HOST_DEVICE static constexpr limb add_digits(limb left, limb right, signed_limb& carry) noexcept {
     const limb biased = (left ^ top_bit) + right;
     carry += (static_cast<signed_limb>(right) >> 63) + static_cast<signed_limb>(biased < right);
@@ -307,7 +307,7 @@ class exact_sum {
   }
 
   /// Writes the absolute value, flags left out, as ordinary unsigned limbs, from magnitude[1] on; returns the sign.
-  /// Signs of sums are as good as random, so this has no branches on them.
+  /// Has no branches on signs, because the signs of sums are unpredictable.
   HOCKET_HOST_DEVICE constexpr bool absolute(limb (&magnitude)[limb_count + 1]) const noexcept {
     limb below_zero = 0;  // all ones if what lies below the current digit is negative
     for (std::size_t i = 0; i != limb_count; ++i) {
@@ -324,8 +324,8 @@ class exact_sum {
     return sign != 0;
   }
 
-  /// The pattern, without sign, of the value of T next to the magnitude in limbs 1 to `top`, which is not zero. Limb 0
-  /// is zero.
+  /// Returns the bits, without the sign, of the value of T nearest to the magnitude in limbs 1 to `top`, which is not
+  /// zero. Limb 0 is zero.
   HOCKET_HOST_DEVICE static constexpr word round(const limb (&magnitude)[limb_count + 1], std::size_t top) noexcept {
     const int zeros = detail::leading_zeros(magnitude[top]);
     const int highest = static_cast<int>(top) * 64 - 1 - zeros - flag_bits;  // in units of the smallest subnormal
@@ -342,7 +342,7 @@ class exact_sum {
       for (std::size_t i = 1; i + 1 < top; ++i) beyond |= magnitude[i];
       up = beyond != 0 ? 1 : significand & 1;
     }
-    // The hidden bit adds one to the exponent, and so does a carry out of the significand: up to infinity, if need be.
+    // The hidden bit adds one to the exponent, and so does a carry out of the significand, possibly up to infinity.
     return static_cast<word>((static_cast<limb>(highest - fraction_bits) << fraction_bits) + significand + up);
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The one order of combination that `require(fixed_tree)` asks of every algorithm, so that a sum of floats has the same
-/// bits whichever of them runs, over whatever transport, on a host or a device.
+/// The order of combination that `require(fixed_tree)` prescribes for every algorithm, so that a sum of floats has the
+/// same bits with any algorithm and any transport, on a host or a device.
 ///
 /// The tree over n contributions, with n = 2^k + e: the first 2e are combined in pairs of neighbours. That leaves 2^k
 /// values, which are combined in pairs of neighbours again and again. Each combination is rounded to the type in which
-/// partial results travel. Recursive doubling and halving combine so by nature; who combines many contributions at once
-/// must be told to, by the type of the operation: `in_fixed_tree<Op>`.
+/// partial results are sent. Recursive doubling and halving use this order anyway; code that combines many
+/// contributions in one step uses it if the type of the operation is `in_fixed_tree<Op>`.
 ///
 ///     n = 5      ((0 1) 2) (3 4)          n = 6      ((0 1) (2 3)) (4 5)          n = 8   ((0 1)(2 3)) ((4 5)(6 7))
 #pragma once
@@ -32,19 +32,19 @@ inline constexpr bool is_in_fixed_tree = false;
 template <class Op>
 inline constexpr bool is_in_fixed_tree<in_fixed_tree<Op>> = true;
 
-/// How many values are left after the pairs: the largest power of two that is not above the number of contributions.
+/// Returns the number of values after the first pairs: the largest power of two that is not above `contributions`.
 HOCKET_HOST_DEVICE constexpr std::size_t members_of_fixed_tree(std::size_t contributions) noexcept {
   std::size_t members = 1;
   while (members <= contributions / 2) members *= 2;
   return members;
 }
 
-/// The most values that `walk_fixed_tree` keeps at once.
-inline constexpr std::size_t fixed_tree_depth = 34;  // of 2^32 contributions
+/// Largest number of values that `walk_fixed_tree` stores at the same time.
+inline constexpr std::size_t fixed_tree_depth = 34;  // for 2^32 contributions
 
-/// Walks the tree over `contributions`, at least one: `put(level, i)` is to keep contribution i at a level, and
-/// `merge(level)` to replace what is kept there by its combination with what is kept at the next level. The result is at
-/// level 0.
+/// Walks the tree over `contributions`, at least one. `put(level, i)` must store contribution i at a level, and
+/// `merge(level)` must replace the value stored there by its combination with the value at the next level. The result
+/// is at level 0.
 HOCKET_DETAIL_CALLS_USERS
 template <class Put, class Merge>
 HOCKET_HOST_DEVICE constexpr void walk_fixed_tree(std::size_t contributions, const Put& put, const Merge& merge) {
@@ -61,8 +61,8 @@ HOCKET_HOST_DEVICE constexpr void walk_fixed_tree(std::size_t contributions, con
   }
 }
 
-/// The tree over a number of contributions that the compiler knows. `Values` has `read(i)`, contribution i as a partial
-/// result, and `combine(a, b)` of these.
+/// The tree over a number of contributions that is known at compile time. `Values` has `read(i)`, which returns
+/// contribution i as a partial result, and `combine(a, b)` for partial results.
 template <std::size_t Contributions>
 struct fixed_tree_over {
   static constexpr std::size_t members = members_of_fixed_tree(Contributions);
@@ -103,7 +103,7 @@ struct reduction<detail::in_fixed_tree<Op>, T> {
                                                           const accumulator& b) {
     return plain::combine(op.op, a, b);
   }
-  /// The same, rounded: what the tree is made of.
+  /// Combines and rounds: one node of the tree.
   HOCKET_DETAIL_CALLS_USERS
   HOCKET_HOST_DEVICE static constexpr partial combine_partials(const detail::in_fixed_tree<Op>& op, const partial& a,
                                                                const partial& b) {

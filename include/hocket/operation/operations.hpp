@@ -15,7 +15,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// The one NaN that we answer with: its payload must not depend on the order of the operands.
+/// The only NaN that is returned, because its payload must not depend on the order of the operands.
 HOCKET_DETAIL_CALLS_USERS
 template <class T>
 HOCKET_HOST_DEVICE constexpr T canonical_nan() {
@@ -36,7 +36,7 @@ HOCKET_HOST_DEVICE constexpr bool is_nan(const T& value) {
   }
 }
 
-/// Whether the zero `value` is negative; the sign bit decides, as the comparison does not see it.
+/// Whether `value` is a negative zero. Checks the sign bit, because comparisons ignore it.
 HOCKET_DETAIL_CALLS_USERS
 template <class T>
 HOCKET_HOST_DEVICE constexpr bool is_negative_zero(const T& value) {
@@ -51,9 +51,9 @@ HOCKET_HOST_DEVICE constexpr bool is_negative_zero(const T& value) {
 template <class T>
 inline constexpr bool is_float_or_double = std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-/// The smaller or the larger of two numbers, as `minimum` and `maximum` say, without a branch, so that loops are vectorised.
-/// Chosen in both orders: where that gives two values, they are zeros, or one is a NaN. Both in one have the sign that is
-/// wanted, and are a NaN if one was: all bits of its exponent are set, and one of those behind it.
+/// The smaller or larger of two numbers, as `minimum` and `maximum` define it, without a branch, so that loops are
+/// vectorised. Chooses in both orders: if the choices differ, they are zeros, or one is a NaN. Their combined bits have
+/// the required sign, and are a NaN if there was one: all bits of the exponent and a bit of the mantissa are set.
 template <bool Smaller, class T>
 HOCKET_HOST_DEVICE constexpr T smaller_or_larger(T a, T b) {
   using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -101,7 +101,7 @@ struct maximum {
   }
 };
 
-/// Of numbers. Of other types two may be equal to `<` and differ.
+/// True for numbers only: values of other types may differ although neither is less than the other.
 template <class T>
 struct is_commutative<minimum, T> : std::bool_constant<detail::is_number<T>> {};
 template <class T>
@@ -113,12 +113,12 @@ struct is_exact<maximum, T> : std::bool_constant<detail::is_number<T>> {};
 
 namespace detail {
 
-/// g++ follows a NaN from one combination to the next, and the code of eight operands takes five times as long as seven of two.
+/// g++ tracks NaNs between combinations, so that code for eight operands takes five times as long as seven for two.
 template <class Op, class T>
   requires one_of<Op, minimum, maximum> && is_float_or_double<T>
 inline constexpr bool best_in_pairs<Op, T> = true;
 
-/// Only one NaN.
+/// The only NaN in the result is the canonical one.
 template <class T>
 inline constexpr bool gives_only_some<minimum, T> = is_floating<T>;
 template <class T>
@@ -126,8 +126,8 @@ inline constexpr bool gives_only_some<maximum, T> = is_floating<T>;
 
 }  // namespace detail
 
-/// The sum divided by the number of ranks. Small floating-point types are added, and travel, as float, so that their
-/// sums neither overflow nor round; integers are added as what they are, and the quotient is truncated.
+/// The sum divided by the number of ranks. Small floating-point types are added and sent as float, so that their sums
+/// do not overflow and keep float's precision; integers keep their type, and the quotient is truncated.
 struct average {
   static constexpr bool commutative = true;
 
@@ -149,8 +149,8 @@ struct average {
   }
 };
 
-/// The sum of each rank's values times that rank's own `factor`; `factor` may differ between ranks. A fraction can't be
-/// the factor of integers.
+/// The sum of each rank's values times that rank's own `factor`; `factor` may differ between ranks. Integers can't have
+/// a fractional factor.
 template <class Factor>
 struct scaled_sum {
   static constexpr bool commutative = true;
@@ -177,7 +177,7 @@ struct scaled_sum {
 
 namespace detail {
 
-/// The factor would become an integer.
+/// The factor would be truncated to an integer.
 template <class Factor, class T>
 inline constexpr bool rounds_first<scaled_sum<Factor>, T> = std::is_integral_v<T> && is_floating<Factor>;
 

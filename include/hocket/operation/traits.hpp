@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a reduction operation is, and what an algorithm may know of it.
+/// Defines reduction operations, and the properties of an operation that algorithms may use.
 ///
 /// An operation is {prepare, combine, finish}: each contribution is prepared once, prepared values are combined in any
 /// grouping, and the combination is finished once, on every rank alike. A plain function object `T op(T, T)` is its own
 /// `combine`, with nothing to prepare or finish. An average combines sums and finishes by a division; an exact sum
 /// prepares each value into a wide accumulator and finishes by rounding it.
 ///
-/// Operations must be associative. They are *not* taken to be commutative unless their traits say so; say it of your
-/// own by a member, or by a specialisation for operations that you can't change:
+/// Operations must be associative. They are assumed *not* to be commutative unless their traits state it: by a member,
+/// or by a specialisation for operations that you can't change:
 ///
 /// @code
 /// struct compose {                                   // 2x2 matrices: associative, not commutative
@@ -42,12 +42,12 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// The arithmetic types of the language, and ours.
+/// The built-in arithmetic types, and those for which `is_floating` is true.
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || is_floating<T>;
 
-/// Whether T is `std::complex<float>` or `std::complex<double>`, without their header, which brings streams along. By its
-/// name: that of no other type begins so.
+/// Whether T is `std::complex<float>` or `std::complex<double>`, without including their header, which includes
+/// streams. Checks the name: no other type's name begins with it.
 template <class T>
 consteval bool is_standard_complex() {
   std::string_view rest = __PRETTY_FUNCTION__;
@@ -90,8 +90,8 @@ struct is_commutative<std::logical_or<U>, T> : std::is_arithmetic<T> {};
 template <class Op, class T>
 inline constexpr bool is_commutative_v = is_commutative<Op, T>::value;
 
-/// Whether the grouping and order of the combinations can't change a single bit: integers, minimum, exact sums.
-/// Floating-point sums are associative in name only.
+/// Whether grouping and order of the combinations never change a bit: integers, minimum, exact sums. Floating-point
+/// sums are associative only approximately.
 template <class Op, class T>
 struct is_exact : std::false_type {};
 
@@ -103,7 +103,7 @@ struct is_exact<Op, T> : std::bool_constant<Op::exact> {};
 
 namespace detail {
 
-/// Whether a function object of the standard library, made for `U`, takes integers of `T` as what they are.
+/// Whether a function object of the standard library, made for `U`, takes integers of `T` unchanged.
 template <class U, class T>
 using keeps_integers = std::bool_constant<std::is_integral_v<T> && (std::is_void_v<U> || std::is_same_v<U, T>)>;
 
@@ -129,8 +129,8 @@ inline constexpr bool is_exact_v = is_exact<Op, T>::value;
 
 namespace detail {
 
-/// Whether `Op` gives only some of the values of T, so that what a single rank contributes may be none of them. Each of
-/// them combined with itself is itself.
+/// Whether `Op` returns only some of the values of T, so that the contribution of a single rank may be none of them.
+/// Each of them combined with itself is itself.
 template <class Op, class T>
 inline constexpr bool gives_only_some = false;
 template <class T, class U>
@@ -138,14 +138,14 @@ inline constexpr bool gives_only_some<std::logical_and<U>, T> = !std::is_same_v<
 template <class T, class U>
 inline constexpr bool gives_only_some<std::logical_or<U>, T> = !std::is_same_v<T, bool>;
 
-/// Whether a loop that combines two operands at a time, again and again, is faster than one that combines more at once.
-/// Nothing is rounded in between.
+/// Whether a loop that combines two operands at a time is faster than one that combines more. Must be true only if
+/// partial results need no rounding.
 template <class Op, class T>
 inline constexpr bool best_in_pairs = false;
 
 }  // namespace detail
 
-/// Elements that can travel: their bytes are their value.
+/// Types that can be sent as bytes.
 template <class T>
 concept element =
     std::is_trivially_copyable_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T> && !std::is_pointer_v<T>;
@@ -159,25 +159,25 @@ concept three_part_operation = requires(const Op& op, const T& value) {
   op.finish(op.combine(op.prepare(value), op.prepare(value)), 1);
 };
 
-/// By a cast: the sum of two halves is a float, and so are the sums of all small floating-point types.
+/// The result is cast, because the sum of two halves, or of other small floating-point types, is a float.
 template <class Op, class T>
 concept callable_operation = requires(const Op& op, const T& value) { static_cast<T>(op(value, value)); };
 
-/// Whether `Op`, though it takes values of T, works on those of another type, and rounds each T to that first.
+/// Whether `Op` accepts values of T, but works on another type and rounds each T to that first.
 template <class Op, class T>
 inline constexpr bool rounds_first = false;
 
 template <class Op, class... Others>
 concept one_of = (std::same_as<Op, Others> || ...);
 
-/// `std::plus<int>` of floats.
+/// For example `std::plus<int>` on floats.
 template <template <class> class Op, class Operand, class T>
   requires one_of<Op<void>, std::plus<void>, std::multiplies<void>, std::bit_and<void>, std::bit_or<void>,
                   std::bit_xor<void>> &&
                std::is_arithmetic_v<Operand> && std::is_arithmetic_v<T>
 inline constexpr bool rounds_first<Op<Operand>, T> = !requires(const T& value) { Operand{value}; };
 
-/// The type in which `Op` combines values of T: their accumulator, or T itself for an operation that takes only that.
+/// The type in which `Op` combines values of T: their accumulator, or T itself if the operation accepts only that.
 template <class Op, class T>
 using combining_type = std::conditional_t<callable_operation<Op, accumulator_t<T>>, accumulator_t<T>, T>;
 
@@ -188,15 +188,15 @@ template <class Op, class T>
 concept reduction_for = element<T> && std::is_trivially_copyable_v<Op> && !detail::rounds_first<Op, T> &&
                         (detail::three_part_operation<Op, T> || detail::callable_operation<Op, T>);
 
-/// An operation in its three parts, whichever way it was written. The engine knows operations in this form alone.
+/// An operation in its three parts, however it was written. The engine uses operations only in this form.
 ///
 /// Partial results are stored and sent as `partial`; they are widened to `accumulator`, combined, and narrowed once.
-/// For small floating-point types the accumulator is float, unless the operation takes nothing but the type itself.
+/// For small floating-point types the accumulator is float, unless the operation accepts only the type itself.
 template <class Op, class T>
 struct reduction {
   using partial = T;
   using accumulator = detail::combining_type<Op, T>;
-  static constexpr bool prepares = false;  ///< whether `prepare` or `finish` does something
+  static constexpr bool prepares = false;  ///< whether there are `prepare` and `finish`
 
   HOCKET_DETAIL_CALLS_USERS
   HOCKET_HOST_DEVICE static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {

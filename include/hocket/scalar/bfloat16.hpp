@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `bfloat16`: the upper half of a float, so that range costs nothing and precision (8 bits) pays for it. The usual
-/// format of gradients on the wire. Layout and bits are those of CUDA's `__nv_bfloat16`.
+/// `bfloat16`: the upper half of a float, with the range of float and a precision of 8 bits. The usual format in which
+/// gradients are sent. Layout and bits are those of CUDA's `__nv_bfloat16`.
 #pragma once
 
 #include <hocket/scalar/small_float.hpp>

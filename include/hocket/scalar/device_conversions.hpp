@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Conversions of small floats by the instructions that GPUs have for them: by integer arithmetic, kernels that read halves
-/// would wait for that and not for memory. The bits are the same. Empty where the processor is compiled for.
+/// Conversions of small floats by dedicated GPU instructions. With integer arithmetic, the conversion and not memory
+/// would limit kernels that read halves. The bits are the same. Empty when compiling for the host.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,7 +13,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Which format a layout of scalar/small_float.hpp is.
+/// Identifies the format of a layout of scalar/small_float.hpp.
 template <class Layout>
 inline constexpr bool is_half = Layout::width == 16 && Layout::mantissa_bits == 10;
 template <class Layout>
@@ -30,8 +30,8 @@ template <class Layout>
 inline constexpr bool has_decoding_instruction =
     is_half<Layout> || is_e5m2<Layout> || (__CUDA_ARCH__ >= 890 && is_e4m3<Layout>);
 
-/// NaNs become the format's all-ones one. The bits come in a register of 32: where those of a 16-bit one are stored as bytes,
-/// the assembler of CUDA 13.0 takes the register for a number and converts it to an integer.
+/// NaNs become the format's all-ones NaN. The bits are returned in a 32-bit register: if a 16-bit register is stored as
+/// bytes, the assembler of CUDA 13.0 treats it as a number and converts it to an integer.
 template <class Layout>
 __device__ typename Layout::bits_type encode_by_instruction(float value) noexcept {
   std::uint32_t bits = 0;
@@ -57,7 +57,7 @@ __device__ typename Layout::bits_type encode_by_instruction(float value) noexcep
   return static_cast<typename Layout::bits_type>(bits);
 }
 
-/// NaNs keep no sign; instructions differ in which they make.
+/// NaNs lose their sign, because the instructions produce different NaNs.
 template <class Layout>
 __device__ float decode_by_instruction(typename Layout::bits_type bits) noexcept {
   std::uint16_t as_half = bits;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `float8_e4m3` and `float8_e5m2`: the 8-bit formats of the Open Compute Project, for wires where a quarter of float's
-/// bytes is worth two to four bits of precision. Layout and bits are those of CUDA's `__nv_fp8_e4m3` and
+/// `float8_e4m3` and `float8_e5m2`: the 8-bit formats of the Open Compute Project, for messages where a quarter of
+/// float's bytes justifies a precision of only 4 or 3 bits. Layout and bits are those of CUDA's `__nv_fp8_e4m3` and
 /// `__nv_fp8_e5m2`, and so is saturation: a value that is too large, infinity included, becomes the largest finite
-/// one, which keeps a scaled sum usable where an infinity would not.
+/// value, so that a scaled sum stays usable.
 #pragma once
 
 #include <hocket/scalar/small_float.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `half`: half the bytes of float for 11 bits of precision and a range that ends at 65504. Gradients that may leave
-/// that range want a scale, or `bfloat16`. Layout and bits are those of CUDA's `__half` and of `_Float16`.
+/// `half`: half the bytes of float, with a precision of 11 bits and a range that ends at 65504. Gradients that may
+/// exceed that range need a scale, or `bfloat16`. Layout and bits are those of CUDA's `__half` and of `_Float16`.
 #pragma once
 
 #include <hocket/scalar/small_float.hpp>

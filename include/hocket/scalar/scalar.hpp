@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All element types of one or two bytes, and what generic code may ask about any element type.
+/// All element types of one or two bytes, and the traits of element types that generic code uses.
 #pragma once
 
 #include <hocket/scalar/bfloat16.hpp>

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Floating-point numbers of one or two bytes, written once for all formats: `half`, `bfloat16`, `float8_e4m3` and
-/// `float8_e5m2` are `small_float` with four formats. They store and travel; they do not calculate.
+/// `float8_e5m2` are `small_float` with four formats. They are for storage and messages, not for arithmetic.
 ///
-/// - To float: implicit. It is exact, like float to double, and makes `a + b`, `a < b`, `std::abs(a)` and
-///   `std::isnan(a)` mean what they mean for floats. A sum of two halves is a float: nothing is rounded silently.
-/// - From float or any other arithmetic type: explicit, because it rounds. Once, to nearest, ties to even, also from
-///   double and from 64-bit integers. Flush-to-zero modes and -ffast-math change nothing; a rounding mode other than
-///   the default one may show in results below the format's smallest normal value.
+/// - To float: implicit. It is exact, like float to double, so that `a + b`, `a < b`, `std::abs(a)` and `std::isnan(a)`
+///   mean the same as for floats. A sum of two halves is a float: nothing is rounded silently.
+/// - From other arithmetic types: explicit, because it rounds: once, to nearest, ties to even, also from double and
+///   64-bit integers. Flush-to-zero modes and -ffast-math change nothing; another rounding mode than the default one
+///   may show in results below the format's smallest normal value.
 /// - Bits are those of CUDA's headers on the host: every NaN becomes the format's all-ones NaN without a sign; the
-///   8-bit formats turn what is too large, infinity included, into their largest finite value (a NaN stays one).
+///   8-bit formats turn values that are too large, infinity included, into their largest finite value.
 ///
-/// Conversions are one or two dozen instructions without branches, so that compilers turn loops over them into vector
-/// code for any target. In kernels they are what the GPU has for it, with the same bits.
+/// Conversions are one or two dozen instructions without branches, so that compilers vectorise loops over them for any
+/// target. In kernels, they use the GPU's instructions, if any, with the same bits.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -26,9 +26,9 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// What follows from a format: `bits_type`, `mantissa_bits`, `exponent_bias`, `largest` (bits of the
-/// largest finite value), `has_infinity` (its bits are then largest + 1) and `saturates`. The highest bit is the sign.
-/// Signed 32-bit integers throughout: the vector units of the oldest targets compare only those.
+/// Constants derived from a format: `bits_type`, `mantissa_bits`, `exponent_bias`, `largest` (bits of the largest
+/// finite value), `has_infinity` (its bits are then largest + 1) and `saturates`. The highest bit is the sign. Signed
+/// 32-bit integers throughout, because the vector units of the oldest targets compare only those.
 template <class Format>
 struct small_float_layout : Format {
   static constexpr int width = 8 * sizeof(typename Format::bits_type);
@@ -38,7 +38,7 @@ struct small_float_layout : Format {
   static constexpr std::int32_t overflow = Format::saturates ? Format::largest : infinity;
   static constexpr std::int32_t last_number = Format::has_infinity ? infinity : Format::largest;
   static constexpr std::int32_t smallest_normal = std::int32_t{1} << Format::mantissa_bits;
-  /// What float's mantissa has more, and the difference of the exponents' biases at the place of float's exponent.
+  /// Extra bits of float's mantissa, and the difference of the exponent biases, shifted to float's exponent field.
   static constexpr int extra_bits = 23 - Format::mantissa_bits;
   static constexpr std::int32_t rebias = (127 - Format::exponent_bias) * (1 << 23);
   /// The smallest normal value as a float.
@@ -54,8 +54,8 @@ HOCKET_HOST_DEVICE constexpr float power_of_two(int exponent) noexcept {
   return __builtin_bit_cast(float, (127 + exponent) * (1 << 23));
 }
 
-/// `value < limit ? yes : no` where value and limit are not negative. Given a plain conditional, compilers move the
-/// calculation of `yes` or `no` into a branch, and a loop with branches does not become vector code.
+/// `value < limit ? yes : no` for value and limit that are not negative. With a plain conditional, compilers move the
+/// computation of `yes` or `no` into a branch, and do not vectorise loops with branches.
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr std::int32_t select_below(std::int32_t value, std::int32_t limit,
                                                                             std::int32_t yes,
                                                                             std::int32_t no) noexcept {
@@ -64,7 +64,7 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr std::int32_t select_below(std:
 
 /// Bits of a magnitude below the smallest normal value: adding a number whose last place is worth one unit of the
 /// format makes the processor round there, and leaves the number of units in the lowest bits. The result for other
-/// magnitudes is not used; the mask makes small numbers of infinities and NaNs, which constant evaluation refuses.
+/// magnitudes is not used; the mask makes infinities and NaNs small, because constant evaluation rejects them.
 template <class Layout>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr std::int32_t encode_subnormal(std::int32_t magnitude) noexcept {
   constexpr float aligner = power_of_two(Layout::unit_exponent + 23);
@@ -86,7 +86,7 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr typename Layout::bits_type enc
 
   constexpr std::int32_t just_below_half = (1 << (Layout::extra_bits - 1)) - 1;
   const std::int32_t odd = (magnitude >> Layout::extra_bits) & 1;
-  // Cannot overflow: NaNs alone come near, and only where rebias is 0.
+  // Cannot overflow: only NaNs come close, and only if rebias is 0.
   std::int32_t result = static_cast<std::int32_t>(
       (static_cast<std::uint32_t>(magnitude - Layout::rebias) + static_cast<std::uint32_t>(just_below_half + odd)) >>
       Layout::extra_bits);
@@ -122,8 +122,8 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr float decode(typename Layout::
   }
 }
 
-/// `value` cut to a float whose last bit is set if anything was lost ("round to odd"). Rounding that to a format which
-/// is at least two bits shorter gives what rounding `value` itself would give.
+/// Truncates `value` to a float, and sets its last bit if anything was lost ("round to odd"). Rounding that to a format
+/// that is at least two bits shorter gives the same result as rounding `value` itself.
 HOCKET_HOST_DEVICE constexpr float round_to_odd(double value) noexcept {
   const auto bits = __builtin_bit_cast(std::uint64_t, value);
   const std::uint64_t magnitude = bits & 0x7fffffffffffffffULL;
@@ -146,7 +146,7 @@ HOCKET_HOST_DEVICE constexpr float round_to_odd(double value) noexcept {
   return __builtin_bit_cast(float, sign | result);
 }
 
-/// The same for integers. What double cannot hold is squeezed into one bit first.
+/// The same for integers. Bits that double cannot hold are combined into one bit first.
 template <class Integer>
 HOCKET_HOST_DEVICE constexpr float round_to_odd_integer(Integer value) noexcept {
   static_assert(sizeof(Integer) <= 8, "convert wider integers to double first");
@@ -183,10 +183,10 @@ class small_float {
       : small_float(detail::round_to_odd_integer(value)) {}
   HOCKET_HOST_DEVICE explicit constexpr small_float(double value) noexcept : small_float(detail::round_to_odd(value)) {}
 
-  /// Its size differs between platforms: convert to double first.
+  /// The size of long double differs between platforms: convert to double first.
   explicit small_float(long double) = delete;
 
-  /// The value with this encoding; nothing is converted.
+  /// Returns the value with this encoding, without a conversion.
   HOCKET_HOST_DEVICE static constexpr small_float from_bits(bits_type bits) noexcept {
     small_float result{};
     result.bits_ = bits;
@@ -204,7 +204,7 @@ class small_float {
 
 HOCKET_END_NAMESPACE
 
-/// What is not named here is as for float. There is no signalling NaN: these conversions never raise anything.
+/// Members not defined here are those of float. There is no signalling NaN, because conversions raise no exceptions.
 template <class Format>
 struct std::numeric_limits<hocket::small_float<Format>> : std::numeric_limits<float> {
  private:
@@ -213,7 +213,7 @@ struct std::numeric_limits<hocket::small_float<Format>> : std::numeric_limits<fl
   HOCKET_HOST_DEVICE static constexpr type make(std::int32_t bits) noexcept {
     return type::from_bits(static_cast<typename type::bits_type>(bits));
   }
-  /// Decimal digits in so many binary ones, rounded towards zero.
+  /// Returns the decimal digits of a number of binary digits, rounded towards zero.
   HOCKET_HOST_DEVICE static constexpr int decimal(int binary) noexcept { return binary * 30103 / 100000; }
 
  public:
@@ -238,7 +238,7 @@ struct std::numeric_limits<hocket::small_float<Format>> : std::numeric_limits<fl
     return type(hocket::detail::power_of_two(-Format::mantissa_bits));
   }
   HOCKET_HOST_DEVICE static constexpr type round_error() noexcept { return type(0.5F); }
-  /// Zero for `float8_e4m3`, which has none.
+  /// Zero for `float8_e4m3`, which has no infinity.
   HOCKET_HOST_DEVICE static constexpr type infinity() noexcept { return make(has_infinity ? layout::infinity : 0); }
   HOCKET_HOST_DEVICE static constexpr type quiet_NaN() noexcept { return make(layout::nan); }
   HOCKET_HOST_DEVICE static constexpr type signaling_NaN() noexcept { return make(0); }

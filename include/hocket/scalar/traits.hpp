@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What generic code asks about an element type: in which type to accumulate it, what to call it in messages and
-/// tables, and whether it is a floating-point type (`std::is_floating_point` knows only the built-in ones).
+/// Traits of element types for generic code: the type in which to accumulate, the name in messages and tables, and
+/// whether it is a floating-point type (`std::is_floating_point` is true only for the built-in ones).
 ///
-/// A type of your own answers by a specialisation; what it does not say keeps its default:
+/// User-defined types specialise `scalar_traits`; members that are left out keep their defaults:
 ///
 ///     template <>
 ///     struct hocket::scalar_traits<fixed16> : hocket::scalar_defaults<fixed16> {
@@ -24,7 +24,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// Integers are named by what they are, not by how they are spelled: long and long long are the same on the wire.
+/// Names integers by size and sign, not by how they are spelled: long and long long are the same in a message.
 template <class T>
 constexpr const char* default_scalar_name() noexcept {
   if constexpr (std::is_same_v<T, float>) return "float";
@@ -44,18 +44,18 @@ constexpr const char* default_scalar_name() noexcept {
 
 }  // namespace detail
 
-/// The answers of a type about which nothing else is known. Specialisations of `scalar_traits` derive from it.
+/// Default traits of element types. Specialisations of `scalar_traits` derive from it.
 template <class T>
 struct scalar_defaults {
   /// The type in which many values are combined before they are rounded to T.
   using accumulator = T;
   /// A short word for messages and tables; not unique for types that do not set it.
   static constexpr const char* name = detail::default_scalar_name<T>();
-  /// Whether T has the rounding, NaNs and signed zeros that exactness has to care about.
+  /// Whether T has rounding, NaNs and signed zeros, which affect exactness.
   static constexpr bool floating = std::is_floating_point_v<T>;
 };
 
-/// The customisation point; ask through `accumulator_t`, `scalar_name` and `is_floating`.
+/// The customisation point; read it through `accumulator_t`, `scalar_name` and `is_floating`.
 template <class T>
 struct scalar_traits : scalar_defaults<T> {};
 
@@ -89,7 +89,7 @@ struct scalar_traits<float8_e5m2> : detail::small_float_traits<float8_e5m2> {
   static constexpr const char* name = "float8_e5m2";
 };
 
-/// float for the small floating-point types, the type itself for all others unless its traits say otherwise.
+/// float for the small floating-point types, the type itself for all others unless their traits differ.
 template <class T>
 using accumulator_t = typename scalar_traits<std::remove_cv_t<T>>::accumulator;
 
@@ -99,7 +99,7 @@ constexpr const char* scalar_name() noexcept {
   return scalar_traits<std::remove_cv_t<T>>::name;
 }
 
-/// True for the built-in floating-point types, the small ones, and every type whose traits say so.
+/// True for the built-in floating-point types, the small ones, and every type whose traits set `floating`.
 template <class T>
 inline constexpr bool is_floating = scalar_traits<std::remove_cv_t<T>>::floating;
 
