@@ -204,7 +204,7 @@ TEST_CASE("types and operations of users, of any size") {
 TEST_CASE("a failure says what CUDA says") {
   const auto cause = device::failure_of(cudaErrorInvalidDevice, "combine");
   CHECK(cause.code == hocket::errc::system);
-  CHECK(cause.message() == "combine: system error: CUDA says cudaErrorInvalidDevice: invalid device ordinal");
+  CHECK(cause.message() == "combine: system error: CUDA reported cudaErrorInvalidDevice: invalid device ordinal");
   CHECK_FALSE(static_cast<bool>(device::failure_of(cudaSuccess, "combine")));
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("without a GPU, a launch fails with words, and nothing to do is no fai
   const cuda::stream_ref stream{static_cast<cudaStream_t>(nullptr)};
   const auto cause = device::combine<float>(stream, std::plus<>{}, numbers + 2, from, 1);
   CHECK(cause.code == hocket::errc::system);
-  CHECK(cause.message().find("combine: system error: CUDA says cudaError") == 0);
+  CHECK(cause.message().find("combine: system error: CUDA reported cudaError") == 0);
   CHECK_FALSE(static_cast<bool>(device::combine<float>(stream, std::plus<>{}, numbers + 2, from, 0)));
 }
 

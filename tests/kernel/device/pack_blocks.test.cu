@@ -158,11 +158,11 @@ TEST_CASE("a workspace that is too small or begins at the wrong place is refused
   CHECK_FALSE(static_cast<bool>(device::check_workspace({}, 0, "pack_blocks")));
   const auto small = device::check_workspace({memory, 511}, 512, "pack_blocks");
   CHECK(small.code == hocket::errc::invalid_argument);
-  CHECK(small.message().find("the workspace has 511 bytes, and 512 are needed: ask for the number before") !=
+  CHECK(small.message().find("the workspace has 511 bytes, but needs 512: use the size") !=
         std::string::npos);
   const auto shifted = device::check_workspace({memory + 8, 300}, 256, "pack_blocks");
   CHECK(shifted.code == hocket::errc::invalid_argument);
-  CHECK(shifted.message().find("does not begin at a multiple of 256") != std::string::npos);
+  CHECK(shifted.message().find("must begin at a multiple of 256 bytes") != std::string::npos);
 }
 
 TEST_CASE("no blocks are no work, and without a GPU, blocks fail with words") {
@@ -179,7 +179,7 @@ TEST_CASE("no blocks are no work, and without a GPU, blocks fail with words") {
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices != 0) return;
   const auto cause = device::unpack_blocks(stream, none, elements, from, counts, counts, 1);
   CHECK(cause.code == hocket::errc::system);
-  CHECK(cause.message().find("unpack_blocks: system error: CUDA says cudaError") == 0);
+  CHECK(cause.message().find("unpack_blocks: system error: CUDA reported cudaError") == 0);
 }
 
 TEST_CASE("kernels pack and unpack what the host does", "[gpu]") {

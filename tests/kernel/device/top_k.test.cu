@@ -201,14 +201,14 @@ TEST_CASE("what can't be is refused in words, without a GPU, too") {
   CHECK_FALSE(static_cast<bool>(device::top_k(stream, none, values, indices, 0, from, 1)));
   const auto long_k = device::top_k(stream, none, values, indices, 3, from, 1);
   CHECK(long_k.code == hocket::errc::invalid_argument);
-  CHECK(long_k.message().find("k is 3, and the buffer has 1 elements") != std::string::npos);
+  CHECK(long_k.message().find("k is 3, but the buffer has only 1 elements") != std::string::npos);
   const auto many = device::top_k(stream, none, values, indices, 1, from, (std::size_t{1} << 32) + 1);
   CHECK(many.code == hocket::errc::invalid_argument);
   CHECK(many.message().find("indices of 32 bits are too small") != std::string::npos);
   int devices = 0;
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices != 0) return;
   std::size_t bytes = 0;
-  CHECK(device::top_k_workspace<float, std::uint32_t>(1, bytes).message().find("CUDA says cudaError") !=
+  CHECK(device::top_k_workspace<float, std::uint32_t>(1, bytes).message().find("CUDA reported cudaError") !=
         std::string::npos);
 }
 

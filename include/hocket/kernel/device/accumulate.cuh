@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// sum += scale * gradient, and if wanted the result in the wire's type, in one pass.
+/// sum += scale * gradient, and optionally a cast of the result to the wire type, in one pass.
 ///
-/// Gradients of many microbatches are added in a wide type, weighted, and the last addition is followed by a scale and a cast to
-/// what travels. Done one after another these read and write the same memory three times. Product and sum are rounded one
-/// after the other, as the host does, and not by one instruction that gives other bits.
+/// Gradients of many microbatches are weighted and added in a wide type, and the last addition is followed by a scale
+/// and a cast to the type that is sent. Separate passes would read and write the same memory three times. Product and
+/// sum are rounded separately, as on the host; a fused instruction would give other bits.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -53,7 +53,7 @@ struct accumulation {
   }
 };
 
-/// The same, and to[i] = cast_scale * sum[i], rounded once to the type of `to`.
+/// Like `accumulation`, and to[i] = cast_scale * sum[i], rounded once to the type of `to`.
 template <class Sum, class From, class To>
 struct accumulation_and_cast {
   static constexpr std::size_t group_size = group_of(sizeof(Sum), sizeof(From), sizeof(To));
@@ -97,16 +97,16 @@ HOCKET_BEGIN_LAUNCHERS
 
 /// sum[i] += scale * from[i] for `count` elements, on `stream`.
 ///
-/// Buffers: memory that the current device reaches, that must stay until the stream has passed; they do not overlap.
-/// Cost: reads both, writes `sum`. Order: the product is rounded, then the sum: the host's bits.
-/// Errors: `errc::system`, in CUDA's words, if the kernel could not be launched.
+/// Buffers: memory that the current device can access, valid until the stream has executed the call; no overlap. Cost:
+/// reads both, writes `sum`. Order: the product is rounded, then the sum: the host's bits.
+/// Errors: `errc::system`, with CUDA's message, if the kernel could not be launched.
 template <class Sum, class From>
 failure accumulate(::cuda::stream_ref stream, Sum* sum, const From* from, Sum scale, std::size_t count) {
   const accumulation<Sum, From> body{sum, from, scale};
   return launch("accumulate", body, body.parts(count), count * (2 * sizeof(Sum) + sizeof(From)), stream);
 }
 
-/// The same, followed by to[i] = cast_scale * sum[i]. `to` overlaps neither of the others.
+/// The same, followed by to[i] = cast_scale * sum[i]. `to` must not overlap the other buffers.
 template <class Sum, class From, class To>
 failure accumulate(::cuda::stream_ref stream, Sum* sum, const From* from, Sum scale, To* to, Sum cast_scale,
                    std::size_t count) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The element-wise reduction of 2 to 8 buffers of one GPU, in one pass.
+/// Element-wise reduction of 2 to 8 buffers of one GPU, in one pass.
 ///
-/// CUB reduces one buffer to one value; collectives need several buffers reduced to one, by any operation and in any type,
-/// at the speed of memory. What one thread does with one group of elements is a plain function, `combination`, that the
-/// host runs as well. It is the fold that kernel/host/element_kernel.hpp does: same order of sources, same accumulator, rounded once;
-/// so it gives the same bits, if operations of users do (nvcc makes one rounding of a * b + c, unless told -fmad=false), but
-/// for those of a NaN that arithmetic makes of floats or doubles: that has the sign and payload of the processor.
+/// CUB reduces one buffer to one value; collectives reduce several buffers to one, by any operation and type, at the
+/// speed of memory. The work of one thread on one group is a plain function, `combination`, that also runs on the host.
+/// It is the fold of kernel/host/element_kernel.hpp: same order of sources, same accumulator, rounded once. It gives
+/// the same bits if user-defined operations do (nvcc rounds a * b + c once, unless called with -fmad=false), except for
+/// NaNs from arithmetic on floats or doubles: their sign and payload depend on the processor.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -28,18 +28,18 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// What the sources of a combination are.
+/// What the sources of a combination contain.
 enum class contribution {
-  prepared,  ///< partial results, as the engine sends them, and one more comes out
-  plain      ///< elements: each is prepared, and what comes out is finished
+  prepared,  ///< partial results, as the engine sends them; the result is another one
+  plain      ///< elements: each is prepared, and the result is finished
 };
 
 namespace detail {
 
-/// Elements whose group is longer than this go one at a time: they fill registers by themselves.
+/// If a group is longer than this, its elements are processed one at a time: they fill the registers anyway.
 inline constexpr std::size_t longest_group_bytes = 128;
 
-/// Calls what users wrote, so that nvcc refuses what is for the host only. The standard's objects have forms of ours.
+/// Calls user-defined functions, so that nvcc rejects host-only ones. Objects of the standard library are replaced.
 template <class Op, class Accumulator>
 __device__ void call_on_device(const Op& op, const Accumulator& value) {
   if constexpr (hocket::detail::is_applied_as_it_is<Op>::value) static_cast<void>(op(value, value));
@@ -51,7 +51,7 @@ __device__ void call_on_device(const hocket::detail::wired<Op, Wire>& op, const 
 
 }  // namespace detail
 
-/// How a kernel reads an element of a source, and what it writes.
+/// How a kernel reads an element of a source, and how it writes the result.
 template <class Op, class T, contribution Kind>
 struct form_of_elements {
   using reduction = hocket::reduction<Op, T>;
@@ -91,11 +91,11 @@ struct form_of_elements {
   }
 };
 
-/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order: from the left, or in the tree of `in_fixed_tree<Op>`. `to` may be one
-/// of the sources, never a shifted part of one.
+/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order: from the left, or in the tree of `in_fixed_tree<Op>`. `to` may
+/// be one of the sources, but not a shifted part of one.
 template <class Op, class T, std::size_t Sources, contribution Kind = contribution::prepared>
 struct combination {
-  static_assert(Sources >= 2 && Sources <= 8, "hocket: kernels combine 2 to 8 buffers at once");
+  static_assert(Sources >= 2 && Sources <= 8, "hocket: a combination must have 2 to 8 sources");
 
   using form = form_of_elements<Op, T, Kind>;
   using reduction = typename form::reduction;
@@ -155,7 +155,7 @@ struct combination {
 
   __device__ void called_on_device() const { form::call_on_device(op, to); }
 
-  /// How `count` elements are dealt to threads.
+  /// How `count` elements are assigned to threads.
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const {
     return parts(count, std::make_index_sequence<Sources>());
   }
@@ -189,10 +189,10 @@ HOCKET_BEGIN_LAUNCHERS
 
 /// Combines `count` elements of `Sources` buffers on `stream`.
 ///
-/// Buffers: memory that the current device reaches, in the kind's type: partial results, or elements for
-/// `contribution::plain`; aligned as their type. `to` may be one of them. All must stay until the stream has passed.
-/// Cost: each buffer is read once, and written once. Order: that of the sources, whatever the count and alignment.
-/// Errors: `errc::system`, in CUDA's words, if the kernel could not be launched.
+/// Buffers: memory that the current device can access: partial results, or elements for `contribution::plain`; aligned
+/// for their type. `to` may be one of the sources. All must stay valid until the stream has executed the call. Cost:
+/// reads each source once, writes `to` once. Order: that of the sources, whatever the count and alignment.
+/// Errors: `errc::system`, with CUDA's message, if the kernel could not be launched.
 template <class T, contribution Kind = contribution::prepared, class Op, std::size_t Sources>
 failure combine(::cuda::stream_ref stream, const Op& op, typename combination<Op, T, Sources, Kind>::element* to,
                 const typename combination<Op, T, Sources, Kind>::element* const (&from)[Sources], std::size_t count) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The table of kernels for one operation on one type: what an engine that knows neither calls on a stream.
+/// The table of kernels for one operation on one type. An engine that knows neither calls them on a stream.
 ///
-/// Up to 8 sources have a kernel each, which has all of its loads under way at once. More go through one that loops over
-/// them; it keeps what it has combined in registers, in the accumulator's type, so that it rounds once, as the host
-/// does; in the fixed tree, that rounds at each combination, in the thread's own memory. A program has the kernels of what it names, and no others.
+/// Each number of sources up to 8 has a kernel that issues all of its loads before it uses them. More sources use one
+/// kernel that loops over them. It combines in registers, in the accumulator's type, and rounds once, like the host; in
+/// the fixed tree, which rounds each combination, in local memory. A program has only the kernels that it names.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -28,8 +28,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, for as many sources as one says; of contributions, as their results.
-/// `to` may be one of them, never a shifted part of one.
+/// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, for a number of sources known at run time. The sources are
+/// contributions, and the result is finished. `to` may be one of them, but not a shifted part of one.
 template <class Op, class T>
 struct long_combination {
   using form = form_of_elements<Op, T, contribution::plain>;
@@ -37,7 +37,7 @@ struct long_combination {
   using accumulator = typename form::accumulator;
   using partial = typename form::partial;
   using element = typename form::element;
-  static constexpr std::size_t most_sources = 256;  ///< half of what a kernel may be passed
+  static constexpr std::size_t most_sources = 256;  ///< their pointers take half of the space for a kernel's arguments
   static constexpr std::size_t group_size = form::group_size;
   static constexpr bool has_groups = group_size * sizeof(element) <= detail::longest_group_bytes;
 
@@ -51,7 +51,7 @@ struct long_combination {
     if constexpr (has_groups) store_group(to + first, combined_group(op, from, sources, first));
   }
   __device__ void called_on_device() const { form::call_on_device(op, to); }
-  /// How `count` elements are dealt to threads.
+  /// How `count` elements are assigned to threads.
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return dealt(count, to, from, sources); }
 
   HOCKET_HOST_DEVICE static element combined(const Op& op, const element* const* from, unsigned sources,
@@ -108,7 +108,7 @@ struct long_combination {
     return static_cast<accumulator>(form::read(op, value));
   }
 
-  /// What `walk_fixed_tree` calls: lambdas could not be called in kernels.
+  /// Function objects for `walk_fixed_tree`, because kernels could not call lambdas.
   struct store_element {
     values_of<partial, deepest>& kept;
     const Op& op;
@@ -127,14 +127,14 @@ struct long_combination {
   };
 };
 
-/// to[k][i] = from[0][i] ∘ from[1][i] ∘ … for each k: what all ranks of one device get, worked out once. Each element is
-/// read from all sources before it is written, by one thread; so `to[k]` may be `from[k]`, never a shifted part of any.
+/// to[k][i] = from[0][i] ∘ from[1][i] ∘ … for each k: the result of all ranks of one device, computed once. One thread
+/// reads an element from all sources, then writes it, so that `to[k]` may be `from[k]`, but not a shifted part of one.
 template <class Op, class T, std::size_t Ranks>
 struct fused_combination {
   using alone = combination<Op, T, Ranks, contribution::plain>;
   using element = typename alone::element;
 
-  alone sources;  ///< whose `to` is the first destination
+  alone sources;  ///< its `to` is the first destination
   element* to[Ranks];
 
   HOCKET_HOST_DEVICE void on_element(std::size_t i) const {
@@ -153,12 +153,12 @@ struct fused_combination {
 
   __device__ void called_on_device() const { sources.called_on_device(); }
 
-  /// How `count` elements are dealt to threads. Packs that are read around a group may hold elements that another thread is
-  /// writing: these are not used.
+  /// How `count` elements are assigned to threads. Packs that are read around a group may hold elements that another
+  /// thread is writing: these are not used.
   HOCKET_HOST_DEVICE partition parts(std::size_t count) const { return sources.parts(count); }
 };
 
-/// The same for any number of ranks.
+/// The same for any number of ranks up to `most_ranks`.
 template <class Op, class T>
 struct long_fused_combination {
   using alone = long_combination<Op, T>;
@@ -207,7 +207,8 @@ failure launch_long_fused(::cuda::stream_ref stream, const Op& op, void* const* 
   using body_type = long_fused_combination<Op, T>;
   using element = typename body_type::element;
   if (ranks > body_type::most_ranks) {
-    return make_failure(errc::invalid_argument, "one launch is for 128 ranks at most", {.operation = "all_reduce"});
+    return make_failure(errc::invalid_argument, "one launch combines for at most 128 ranks",
+                        {.operation = "all_reduce"});
   }
   body_type body{op, static_cast<unsigned>(ranks), {}, {}};
   for (std::size_t k = 0; k < ranks; ++k) {
@@ -256,7 +257,7 @@ failure launch_long(::cuda::stream_ref stream, const Op& op, void* to, const voi
   using body_type = long_combination<Op, T>;
   using element = typename body_type::element;
   if (sources > body_type::most_sources) {
-    return make_failure(errc::invalid_argument, "kernels combine 256 buffers at most", {.operation = "combine"});
+    return make_failure(errc::invalid_argument, "one kernel combines at most 256 buffers", {.operation = "combine"});
   }
   body_type body{op, static_cast<element*>(to), static_cast<unsigned>(sources), {}};
   for (std::size_t k = 0; k < sources; ++k) body.from[k] = static_cast<const element*>(from[k]);
@@ -307,7 +308,7 @@ inline constexpr stream_kernel stream_kernel_of{.size = sizeof(typename long_com
                                                 .many = &element_kernels::combine_many<Op, T>,
                                                 .load = &element_kernels::load_kernel<Op, T>};
 
-/// Those that combine for all ranks of one device at once, and no others.
+/// Only the kernels that combine for all ranks of one device in one launch.
 template <class Op, class T>
 inline constexpr stream_kernel fused_kernel_of{.size = sizeof(typename long_combination<Op, T>::element),
                                                .finishes = hocket::reduction<Op, T>::prepares,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A few neighbouring elements in registers, read and written by accesses of 16 bytes wherever they begin.
+/// A few neighbouring elements in registers, read and written by accesses of 16 bytes, at any address.
 ///
-/// A kernel gets at the width of memory only by packs, and users' types have any size: four elements of 12 bytes are three
-/// packs. What does not begin at a pack is read by the packs around it, and shifted; what is written there goes one element
-/// at a time. `cut()` chooses groups such that what is written first begins at a pack, and no pack reaches outside.
+/// Kernels reach the full width of memory only by packs, and user-defined types have any size: four elements of 12
+/// bytes are three packs. Elements that do not begin at a pack are read by the packs around them and shifted, and
+/// written one at a time. `cut()` chooses groups so that the written ones begin at a pack, and no pack leaves a buffer.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,8 +19,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// `Count` values of T, as bytes: elements need no default constructor, and indices known to the compiler leave all of it in
-/// registers.
+/// `Count` values of T, as bytes: elements need no default constructor, and everything stays in registers if the
+/// compiler knows the indices.
 template <class T, std::size_t Count>
 struct values_of {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -37,12 +37,12 @@ struct values_of {
   HOCKET_HOST_DEVICE void set(std::size_t i, const T& value) { memcpy(bytes + i * sizeof(T), &value, sizeof(T)); }
 };
 
-/// What one access moves.
+/// The data of one access.
 struct alignas(pack_bytes) pack {
   std::uint32_t words[4];
 };
 
-/// `from` is a multiple of 16.
+/// `from` must be a multiple of 16.
 HOCKET_HOST_DEVICE inline pack load_pack(const unsigned char* from) {
 #if defined(__CUDA_ARCH__)
   return *reinterpret_cast<const pack*>(from);
@@ -61,11 +61,11 @@ HOCKET_HOST_DEVICE inline void store_pack(unsigned char* to, const pack& value) 
 #endif
 }
 
-/// The 16 bytes that begin `bytes`, less than 16, behind the begin of `low`; `high` follows `low` in memory.
+/// Returns the 16 bytes at offset `bytes`, less than 16, of `low` and `high`, which follows `low` in memory.
 HOCKET_HOST_DEVICE inline pack shifted(const pack& low, const pack& high, unsigned bytes) {
   std::uint32_t words[8] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
                             high.words[0], high.words[1], high.words[2], high.words[3]};
-  // By 8, by 4 and by less: an index that the compiler does not know would move the words to local memory.
+  // By 8, by 4 and by the rest: an index that the compiler does not know would move the words to local memory.
   if ((bytes & 8) != 0) {
     for (int i = 0; i < 6; ++i) words[i] = words[i + 2];
   }
@@ -81,8 +81,8 @@ HOCKET_HOST_DEVICE inline pack shifted(const pack& low, const pack& high, unsign
   return result;
 }
 
-/// `Count` elements that fill whole packs, kept as words: kept as bytes, the first are taken apart before the next are
-/// asked for, and memory waits.
+/// `Count` elements that fill whole packs, stored as words: if stored as bytes, the first are unpacked before the next
+/// are loaded, and memory is idle.
 template <class T, std::size_t Count>
 struct group {
   static_assert(std::is_trivially_copyable_v<T> && Count * sizeof(T) % pack_bytes == 0);
@@ -101,14 +101,14 @@ struct group {
       return __builtin_bit_cast(T, one);
     }
   }
-  /// One after the other, from 0 on, in a group of which nothing is read any more: the first of a word makes the others zero.
+  /// Call in order, from 0 on, for a group that is no longer read: the first value of a word clears the others.
   HOCKET_HOST_DEVICE void set(std::size_t i, const T& value) {
     if constexpr (is_short) {
       bits_of_short bits = 0;
       memcpy(&bits, &value, sizeof(T));
       const std::size_t at = i % in_word * short_bits;
       const std::uint32_t before = at == 0 ? 0 : word(i / in_word);
-      word(i / in_word) = before | std::uint32_t{bits} << at;  // devices have the low bytes first, as their hosts do
+      word(i / in_word) = before | std::uint32_t{bits} << at;  // devices are little-endian, as their hosts are
     } else {
       memcpy(bytes() + i * sizeof(T), &value, sizeof(T));
     }
@@ -126,13 +126,13 @@ struct group {
   HOCKET_HOST_DEVICE unsigned char* bytes() { return reinterpret_cast<unsigned char*>(all); }
 };
 
-/// The packs around `Count` elements, as they were read. Nothing is done with them yet: who makes these of all sources first
-/// has all loads under way before the first has come.
+/// The packs around `Count` elements, as read from memory and not yet used. Code that makes these of all sources first
+/// has all loads in flight before the first arrives.
 template <class T, std::size_t Count>
 struct packs_around {
   static constexpr std::size_t packs = group<T, Count>::packs;
 
-  /// Reads what `cut()` has kept within the elements' buffer.
+  /// Reads packs that `cut()` restricts to the elements' buffer.
   HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE explicit packs_around(const T* from)
       : shift(shift_of(reinterpret_cast<std::uintptr_t>(from))) {
     const unsigned char* const begin = reinterpret_cast<const unsigned char*>(from) - shift;
@@ -143,7 +143,7 @@ struct packs_around {
 
   HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> elements() const {
     group<T, Count> result;
-    if (shift == 0) {  // on all threads alike
+    if (shift == 0) {  // the same on all threads
       HOCKET_DETAIL_UNROLL
       for (std::size_t i = 0; i < packs; ++i) result.all[i] = all[i];
     } else {
@@ -157,14 +157,14 @@ struct packs_around {
   unsigned shift;
 };
 
-/// The elements from `from` on.
+/// Loads the elements from `from` on.
 template <std::size_t Count, class T>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group(const T* from) {
   return packs_around<T, Count>(from).elements();
 }
 
-/// The elements from `first` on of a buffer of `count`, wherever they are in it: zeros stand for those behind its end. For
-/// groups that can't be chosen by `cut()`, as something else depends on where they begin.
+/// Loads the elements from `first` on of a buffer of `count`, at any position: those beyond the end are zeros. For
+/// groups that `cut()` can't choose, because their position is given.
 template <std::size_t Count, class T>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group_within(const T* buffer, std::size_t count,
                                                                           std::size_t first) {
@@ -177,7 +177,7 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group_within(const 
   return result;
 }
 
-/// Writes the elements to `to` and behind it: by packs if one begins there, else one element at a time.
+/// Writes the elements to `to`: by packs if `to` is the begin of one, otherwise one element at a time.
 template <class T, std::size_t Count>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group(T* to, const group<T, Count>& values) {
   if (shift_of(reinterpret_cast<std::uintptr_t>(to)) == 0) {
@@ -190,7 +190,7 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group(T* to, const group<T, C
   for (std::size_t i = 0; i < Count; ++i) to[i] = values.get(i);
 }
 
-/// The same, for those before the end of a buffer of `count`.
+/// The same, for the elements before the end of a buffer of `count`.
 template <class T, std::size_t Count>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group_within(T* buffer, std::size_t count, std::size_t first,
                                                                 const group<T, Count>& values) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How a kernel of this library gets to the GPU, and how its failure gets back with words.
+/// Launches the kernels of this library, and reports their failures with CUDA's messages.
 ///
-/// Two shared objects may hold the same kernel, compiled for other GPUs. If the linker merged them, a program would launch one
-/// that its GPU can't run. So kernels are hidden, and they and what launches them are in an inline namespace with the list of
-/// GPUs that the translation unit is compiled for. Types are never in there: they are the same for all.
+/// Two shared objects may hold the same kernel, compiled for different GPUs. If the linker merged them, a program would
+/// launch one that its GPU can't run. Kernels and their launchers are therefore hidden, and in an inline namespace that
+/// names the GPUs that the translation unit is compiled for. Types are never in there: they are the same for all.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,10 +21,10 @@
 #include <cstdint>
 
 #if !defined(__CUDACC__)
-#error "hocket: .cuh headers need nvcc; a program without CUDA includes .hpp headers alone"
+#error "hocket: .cuh headers need nvcc; include only .hpp headers in a program without CUDA"
 #endif
 
-// sm_800_900_1000: the numbers of the list, joined. One macro per length; 12 is what nvcc -arch=all makes today.
+// sm_800_900_1000: the numbers of the list, joined. One macro per length; the longest is for nvcc -arch=all, now 12.
 #define HOCKET_DETAIL_ARCHS_1(a) sm_##a
 #define HOCKET_DETAIL_ARCHS_2(a, b) sm_##a##_##b
 #define HOCKET_DETAIL_ARCHS_3(a, b, c) sm_##a##_##b##_##c
@@ -49,8 +49,8 @@
 #define HOCKET_ARCHITECTURES sm_unknown
 #endif
 
-/// Around kernels and what launches them, within `hocket::kernel::device`. Hidden by a pragma: the attribute would be warned
-/// of where a kernel is made for a lambda or another type without linkage.
+/// Encloses kernels and their launchers, within `hocket::kernel::device`. A pragma hides them, because compilers warn
+/// about the attribute if a kernel is instantiated for a lambda or another type without linkage.
 #define HOCKET_BEGIN_LAUNCHERS            \
   inline namespace HOCKET_ARCHITECTURES { \
   _Pragma("GCC visibility push(hidden)")
@@ -62,15 +62,16 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// `status` as a failure of `operation`, with what CUDA says about it; none if it is cudaSuccess.
+/// Returns `status` as a failure of `operation`, with CUDA's message; no failure if it is cudaSuccess.
 inline failure failure_of(cudaError_t status, const char* operation) {
   if (status == cudaSuccess) return {};
   return make_failure(
-      errc::system, hocket::detail::concat({"CUDA says ", cudaGetErrorName(status), ": ", cudaGetErrorString(status)}),
+      errc::system,
+      hocket::detail::concat({"CUDA reported ", cudaGetErrorName(status), ": ", cudaGetErrorString(status)}),
       {.operation = operation});
 }
 
-/// A buffer of `cut()`.
+/// Describes a buffer to `cut()`.
 template <class T>
 HOCKET_HOST_DEVICE extent extent_of(const T* pointer) noexcept {
   return {reinterpret_cast<std::uintptr_t>(pointer), sizeof(T)};
@@ -78,8 +79,8 @@ HOCKET_HOST_DEVICE extent extent_of(const T* pointer) noexcept {
 
 HOCKET_BEGIN_LAUNCHERS
 
-/// Blocks of `kernel` that the current device runs side by side. For each `Body` there is one kernel; what CUDA has worked
-/// out is remembered.
+/// Sets `count` to the number of blocks of `kernel` that the current device runs at the same time. Each `Body` has one
+/// kernel; the number is cached for each device.
 template <class Body, class Kernel>
 cudaError_t count_resident_blocks(Kernel* kernel, int& count) {
   static std::array<std::atomic<int>, 64> known{};
@@ -100,8 +101,8 @@ cudaError_t count_resident_blocks(Kernel* kernel, int& count) {
   return status;
 }
 
-/// Does with every element what `body` does: `on_group(first)` for the groups of `parts`, `on_element(i)` for the others.
-/// Before that nvcc looks at `body.called_on_device()`, which is never run: what users pass has to be marked __device__.
+/// Applies `body` to every element: `on_group(first)` for the groups of `parts`, `on_element(i)` for the others.
+/// `body.called_on_device()` never runs: nvcc compiles it to check that user-defined functions are __device__.
 template <class Body>
 __global__ void __launch_bounds__(launch_shape{}.threads)
     visit_all(const __grid_constant__ Body body, const __grid_constant__ partition parts) {
@@ -115,17 +116,17 @@ __global__ void __launch_bounds__(launch_shape{}.threads)
       [&](std::size_t i) { body.on_element(i); });
 }
 
-/// Brings the kernel for bodies of this type to the current device, if it is not there.
+/// Loads the kernel for bodies of this type to the current device, if it is not loaded yet.
 template <class Body>
 failure load(const char* operation) {
   cudaFuncAttributes unused{};
   return failure_of(cudaFuncGetAttributes(&unused, &visit_all<Body>), operation);
 }
 
-/// Puts the kernel for `body`, which moves `bytes` in all, on `stream`, a stream of the current device. It has run when the
-/// stream says so.
+/// Launches the kernel for `body`, which moves `bytes` in all, on `stream`, a stream of the current device. Does not
+/// wait until the kernel has run.
 ///
-/// Errors: `errc::system` with CUDA's words, if it could not be launched. What goes wrong later is seen on the stream.
+/// Errors: `errc::system`, with CUDA's message, if it could not be launched. The stream reports later errors.
 template <class Body>
 failure launch(const char* operation, const Body& body, const partition& parts, std::size_t bytes,
                ::cuda::stream_ref stream) {

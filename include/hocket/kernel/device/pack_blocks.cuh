@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Blocks of a buffer of a device, brought together in rank order as `all_to_all_v` sends them, and put back to where they
-/// belong.
+/// Gathers blocks of a device buffer in rank order, as `all_to_all_v` sends them, and scatters them again.
 ///
-/// Whoever routes elements to ranks leaves each rank's block somewhere, with a count that only the device knows: neither
-/// a copy from the host for each block nor a thread for each would do. Block k begins displacements[k] elements behind the
-/// begin of the scattered buffer; in the packed one, behind all blocks before it: a scan of the counts. The copy is CUB's,
-/// which gives small blocks to threads, middling ones to warps, and cuts large ones for all.
+/// Code that routes elements to ranks leaves each rank's block at some position, with a count that only the device
+/// knows: neither one copy from the host per block nor one thread per block is fast. Block k begins at element
+/// displacements[k] of the scattered buffer; in the packed buffer, it follows the blocks before it: a scan of the
+/// counts. CUB copies: it gives small blocks to threads, medium ones to warps, and splits large ones among all.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -29,8 +28,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// Where block k of a buffer begins: at `places[k]`, or, of a packed buffer, which has none, at `packed_places[k]`. One type
-/// for both, so that packing and unpacking are one kernel.
+/// Where block k of a buffer begins: at `places[k]`, or at `packed_places[k]` if `places` is null, which denotes a
+/// packed buffer. One type for both, so that packing and unpacking are one kernel.
 template <class T, class Index>
 struct block_begin {
   T* data;
@@ -42,7 +41,7 @@ struct block_begin {
   }
 };
 
-/// How many bytes it has.
+/// Number of bytes of block k.
 template <class T, class Index>
 struct block_bytes {
   const Index* counts;
@@ -56,7 +55,7 @@ HOCKET_BEGIN_LAUNCHERS
 
 namespace packing {
 
-/// How a workspace is used.
+/// How a workspace is divided.
 struct layout {
   std::size_t places_at = 0;
   std::size_t temporary_at = 0;
@@ -69,8 +68,8 @@ auto of_each_block(const Function& function) {
   return thrust::make_transform_iterator(thrust::counting_iterator<std::size_t>(0), function);
 }
 
-/// places[k] = counts[0] + … + counts[k - 1]. One block: ranks are thousands at most, and a launch costs more than a scan of
-/// these.
+/// places[k] = counts[0] + … + counts[k - 1]. Runs as one thread block: there are thousands of ranks at most, and a
+/// launch costs more than a scan of their counts.
 template <class Index>
 __global__ void __launch_bounds__(launch_shape{}.threads)
     place_packed(std::size_t* places, const Index* counts, std::size_t blocks) {
@@ -84,7 +83,7 @@ __global__ void __launch_bounds__(launch_shape{}.threads)
     block_scan(storage).ExclusiveSum(place, place, all);
     if (k < blocks) places[k] = before + place;
     before += all;
-    __syncthreads();  // the storage is used again
+    __syncthreads();  // before the storage is used again
   }
 }
 
@@ -106,14 +105,14 @@ cudaError_t find_layout(std::size_t blocks, layout& result) {
   return status;
 }
 
-/// Copies each block. Of the two sides, that is packed which has no places.
+/// Copies each block. The side without places is packed.
 template <class T, class Index>
 failure move(const char* operation, ::cuda::stream_ref stream, const workspace& lent, T* to, const Index* to_places,
              const T* from, const Index* from_places, const Index* counts, std::size_t blocks) {
   static_assert(std::is_trivially_copyable_v<T>,
-                "hocket: blocks are copied as bytes, which elements of this type can't be");
+                "hocket: blocks are copied as bytes, so elements must be trivially copyable");
   static_assert(std::is_integral_v<Index> && !std::is_same_v<Index, bool>,
-                "hocket: counts and displacements are integers");
+                "hocket: counts and displacements must be integers");
   if (blocks == 0) return {};
   layout at;
   cudaError_t status = find_layout<T, Index>(blocks, at);
@@ -135,8 +134,9 @@ failure move(const char* operation, ::cuda::stream_ref stream, const workspace& 
 
 }  // namespace packing
 
-/// How many bytes of workspace `pack_blocks` and `unpack_blocks` need for so many blocks of elements of T, counted in `Index`.
-/// Errors: `errc::system`, in CUDA's words, without a device.
+/// Sets `bytes` to the workspace size of `pack_blocks` and `unpack_blocks` for `blocks` blocks of T, counted in
+/// `Index`.
+/// Errors: `errc::system`, with CUDA's message, without a device.
 template <class T, class Index>
 failure pack_blocks_workspace(std::size_t blocks, std::size_t& bytes) {
   bytes = 0;
@@ -147,22 +147,22 @@ failure pack_blocks_workspace(std::size_t blocks, std::size_t& bytes) {
   return failure_of(status, "pack_blocks");
 }
 
-/// Copies block k of `from`, `counts[k]` elements from `displacements[k]` on, to behind the blocks before it in `to`, on
+/// Copies block k of `from`, `counts[k]` elements from `displacements[k]` on, to `to`, after the blocks before it, on
 /// `stream`.
 ///
-/// Buffers: memory that the current device reaches, counts and displacements, too; all must stay until the stream has
-/// passed. `to` overlaps no block. A block may be empty; blocks of `from` may overlap.
-/// Cost: one pass over the counts, by one block of threads, one over the elements; no wait.
-/// Errors: `errc::invalid_argument` if the workspace is too small or begins at no multiple of 256; `errc::system`, in CUDA's
-/// words, if a kernel could not be launched.
+/// Buffers: memory that the current device can access, also for counts and displacements; all must stay valid until the
+/// stream has executed the call. `to` overlaps no block. A block may be empty; blocks of `from` may overlap.
+/// Cost: one pass over the counts, by one block of threads, and one over the elements; does not wait.
+/// Errors: `errc::invalid_argument` if the workspace is too small or does not begin at a multiple of 256;
+/// `errc::system`, with CUDA's message, if a kernel could not be launched.
 template <class T, class Index>
 failure pack_blocks(::cuda::stream_ref stream, const workspace& lent, T* to, const T* from, const Index* counts,
                     const Index* displacements, std::size_t blocks) {
   return packing::move<T, Index>("pack_blocks", stream, lent, to, nullptr, from, displacements, counts, blocks);
 }
 
-/// The way back: block k of `from`, which is packed, to `displacements[k]` and what follows in `to`. Blocks of `to` overlap
-/// neither each other nor `from`; what lies between them is left alone. Else as `pack_blocks`.
+/// The inverse: copies block k of the packed `from` to `to`, from `displacements[k]` on. Blocks of `to` overlap neither
+/// each other nor `from`; elements between them are not changed. Otherwise like `pack_blocks`.
 template <class T, class Index>
 failure unpack_blocks(::cuda::stream_ref stream, const workspace& lent, T* to, const T* from, const Index* counts,
                       const Index* displacements, std::size_t blocks) {

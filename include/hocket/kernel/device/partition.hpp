@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which elements of a buffer a kernel touches by accesses of 16 bytes, and which thread touches what.
+/// Which elements of a buffer a kernel accesses 16 bytes at a time, and which thread accesses which elements.
 ///
-/// Memory runs at full speed only by aligned accesses of 16 bytes, and buffers begin anywhere, each somewhere else. So
-/// [0, n) is cut into a head, groups of elements that fill whole packs of 16 bytes, and a tail. The groups begin where the
-/// first pointer, the one that is written, has a pack. Other pointers may have none there: these are read by the
-/// aligned packs around each group, and shifted. Packs that reach beyond a buffer are left to head and tail, so that no byte
-/// outside is ever read.
+/// Memory reaches full speed only with aligned accesses of 16 bytes, and buffers begin at any address. [0, n) is
+/// therefore cut into a head, groups of elements that fill whole packs of 16 bytes, and a tail. The groups begin where
+/// the first pointer, the one that is written, is aligned to a pack. Other pointers may not be: they are read by the
+/// aligned packs around each group, and shifted. Packs that extend beyond a buffer are left to head and tail, so that
+/// no byte outside is ever read.
 ///
-/// Plain integer arithmetic, the same on the host, where it is tested for every alignment, and in kernels.
+/// Plain integer arithmetic, the same in kernels and on the host, where it is tested for every alignment.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// Bytes of the widest access there is on all GPUs.
+/// Bytes of the widest access that all GPUs have.
 inline constexpr std::size_t pack_bytes = 16;
 
 HOCKET_HOST_DEVICE constexpr std::size_t greatest_common_divisor(std::size_t a, std::size_t b) noexcept {
@@ -47,13 +47,13 @@ HOCKET_HOST_DEVICE constexpr std::size_t group_of(std::size_t size, Sizes... siz
   return first > others ? first : others;
 }
 
-/// Where a buffer begins, and how many bytes each of its elements has.
+/// Address of a buffer, and number of bytes of each of its elements.
 struct extent {
   std::uintptr_t address = 0;
   std::size_t size = 1;
 };
 
-/// The elements before the first one that begins at a multiple of `width`, a power of 2 up to 16; `pack_bytes` if none does.
+/// Number of elements before the first at a multiple of `width`, a power of 2 up to 16; `pack_bytes` if there is none.
 HOCKET_HOST_DEVICE constexpr std::size_t elements_to_alignment(const extent& buffer, std::size_t width) noexcept {
   for (std::size_t head = 0; head < pack_bytes; ++head) {
     if ((buffer.address + head * buffer.size) % width == 0) return head;
@@ -61,13 +61,13 @@ HOCKET_HOST_DEVICE constexpr std::size_t elements_to_alignment(const extent& buf
   return pack_bytes;
 }
 
-/// The widest access, in bytes, that is aligned at this address and at all multiples of 16 after it.
+/// Returns the widest access, in bytes, that is aligned at this address and at all multiples of 16 after it.
 HOCKET_HOST_DEVICE constexpr std::size_t widest_access(std::uintptr_t address) noexcept {
   const std::size_t lowest_bit = address & (~address + 1);
   return lowest_bit == 0 || lowest_bit > pack_bytes ? pack_bytes : lowest_bit;
 }
 
-/// How far an address is behind the pack that it lies in: by how many bytes what is read there has to be shifted.
+/// Returns the offset of an address in its pack: the number of bytes by which the packs read there must be shifted.
 HOCKET_HOST_DEVICE constexpr unsigned shift_of(std::uintptr_t address) noexcept {
   return static_cast<unsigned>(address % pack_bytes);
 }
@@ -92,13 +92,13 @@ struct partition {
     return head + index * group;
   }
 
-  /// How many elements are in no group, and which is the i-th of these.
+  /// Number of elements that are in no group, and the i-th of these.
   HOCKET_HOST_DEVICE constexpr std::size_t loose() const noexcept { return count - groups * group; }
   HOCKET_HOST_DEVICE constexpr std::size_t loose_element(std::size_t i) const noexcept {
     return i < head ? i : i + groups * group;
   }
 
-  /// Takes groups away at both ends until what is read for the others lies within `buffer`.
+  /// Removes groups at both ends until the packs around the others lie within `buffer`.
   HOCKET_HOST_DEVICE constexpr void keep_within(const extent& buffer) noexcept {
     if (groups != 0 && starts_before(buffer)) {
       head += group;
@@ -108,7 +108,7 @@ struct partition {
   }
 
  private:
-  /// Packs that a group is read by begin up to 15 bytes before it and end up to 15 bytes behind it; a group has 16 or more.
+  /// The packs that a group is read by extend up to 15 bytes beyond both of its ends; a group has 16 bytes or more.
   HOCKET_HOST_DEVICE constexpr bool starts_before(const extent& buffer) const noexcept {
     const std::size_t begin = head * buffer.size;
     return shift_of(buffer.address + begin) > begin;
@@ -120,8 +120,8 @@ struct partition {
   }
 };
 
-/// Cuts [0, count) so that groups of `group` elements begin where `written` has a pack, if one of its elements does; else
-/// where it is aligned as well as can be. `read` are the other buffers, of as many elements of their own size.
+/// Cuts [0, count) so that groups of `group` elements begin where `written` has a pack, if one of its elements does;
+/// otherwise at the best alignment. `read` are the other buffers, with as many elements of their own size.
 template <class... Extents>
 HOCKET_HOST_DEVICE constexpr partition cut(std::size_t count, std::size_t group, const extent& written,
                                            const Extents&... read) noexcept {
@@ -135,8 +135,8 @@ HOCKET_HOST_DEVICE constexpr partition cut(std::size_t count, std::size_t group,
   return parts;
 }
 
-/// Calls `on_group(first_element)` for each group and `on_element(element)` for each other element that fall to `thread`
-/// of `threads`. Neighbouring threads have neighbouring groups, so that a warp's accesses are one stretch of memory.
+/// Calls `on_group(first_element)` for each group and `on_element(element)` for each other element that is assigned to
+/// `thread` of `threads`. Neighbouring threads have neighbouring groups, so that a warp accesses contiguous memory.
 HOCKET_DETAIL_CALLS_USERS
 template <class OnGroup, class OnElement>
 HOCKET_HOST_DEVICE constexpr void visit(const partition& parts, std::size_t thread, std::size_t threads,
@@ -145,14 +145,14 @@ HOCKET_HOST_DEVICE constexpr void visit(const partition& parts, std::size_t thre
   for (std::size_t i = thread; i < parts.loose(); i += threads) on_element(parts.loose_element(i));
 }
 
-/// How many blocks of how many threads.
+/// Number of blocks, and of threads in each.
 struct launch_shape {
   unsigned blocks = 1;
   unsigned threads = 256;
 };
 
-/// The shape of a launch that moves so many packs per thread: enough blocks for that, and no more than `resident`, which
-/// the GPU runs side by side, as each thread goes on with the next group of its own. What came later would run alone.
+/// The shape of a launch that moves `bytes`: enough blocks for two packs per thread, but at most `resident`, which the
+/// GPU runs at the same time, because threads continue with further groups. More blocks would run alone at the end.
 HOCKET_HOST_DEVICE constexpr launch_shape shape_of(std::size_t bytes, int resident) noexcept {
   constexpr std::size_t packs_per_thread = 2;
   launch_shape shape;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Blocks of numbers as 8-bit ones with a float scale per block, and back.
+/// Converts blocks of numbers to 8-bit numbers with a float scale per block, and back.
 ///
-/// A quarter of float's bytes on the wire, with an error that is relative to the largest number of each block. int8 has
-/// equal steps, float8_e4m3 small ones near zero. The scale is such that the largest magnitude becomes the type's
-/// largest number. A block with an infinity or NaN has the scale NaN and comes back as NaNs: it can't go unnoticed. All is
-/// rounded to nearest, step by step, so that host and device give the same bits.
+/// A quarter of float's bytes in a message, with an error relative to the largest number of each block. int8 has equal
+/// steps, float8_e4m3 small ones near zero. The scale maps the largest magnitude to the type's largest number. A block
+/// with an infinity or NaN has the scale NaN and becomes NaNs when converted back, so that it can't go unnoticed. Each
+/// step is rounded to nearest, so that host and device give the same bits.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -27,7 +27,7 @@ namespace kernel {
 namespace device {
 namespace detail {
 
-/// a / b, rounded to nearest also where a program is compiled for fast division.
+/// a / b, rounded to nearest even if a program is compiled for fast division.
 HOCKET_HOST_DEVICE inline float rounded_quotient(float a, float b) {
 #if defined(__CUDA_ARCH__)
   return __fdiv_rn(a, b);
@@ -36,7 +36,7 @@ HOCKET_HOST_DEVICE inline float rounded_quotient(float a, float b) {
 #endif
 }
 
-/// The next smaller float of a positive one.
+/// Returns the next smaller float of a positive one.
 HOCKET_HOST_DEVICE inline float float_below(float value) {
   return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, value) - 1);
 }
@@ -47,7 +47,7 @@ inline constexpr float smallest_scale = 0x1p-126F;  ///< so that its inverse is 
 
 }  // namespace detail
 
-/// How 8-bit types hold numbers between -largest and largest.
+/// How 8-bit types represent numbers between -largest and largest.
 template <class Quantized>
 struct quantized_number;
 
@@ -67,15 +67,15 @@ struct quantized_number<float8_e4m3> {
   HOCKET_HOST_DEVICE static float8_e4m3 from(float value) { return float8_e4m3(value); }
 };
 
-/// Blocks of `Block` elements of T to `Quantized`; the last block may be shorter. A block is dealt to `lanes` threads
-/// next to each other, one group each; they agree on the largest magnitude in between.
+/// Converts blocks of `Block` elements of T to `Quantized`; the last block may be shorter. `lanes` neighbouring threads
+/// process a block, one group each; they exchange the largest magnitude in between.
 template <class T, class Quantized, std::size_t Block>
 struct quantization {
   static constexpr std::size_t group_size = group_of(sizeof(T), sizeof(Quantized));
   static constexpr std::size_t lanes = Block / group_size;
   static_assert(sizeof(Quantized) == 1 && Block % group_size == 0 && lanes >= 1 && lanes <= 32 &&
                     (lanes & (lanes - 1)) == 0,
-                "hocket: blocks to quantise have 16, 32, 64, 128, 256 or 512 elements");
+                "hocket: a block to quantise must have 16, 32, 64, 128, 256 or 512 elements");
   using number = quantized_number<Quantized>;
 
   Quantized* to;
@@ -85,7 +85,7 @@ struct quantization {
 
   HOCKET_HOST_DEVICE std::size_t blocks() const { return count / Block + (count % Block != 0 ? 1 : 0); }
 
-  /// The largest magnitude of the group, as bits of a float: these are ordered as magnitudes are, NaNs last.
+  /// Returns the largest magnitude of the group, as bits of a float: these are ordered like magnitudes, with NaNs last.
   HOCKET_HOST_DEVICE static std::uint32_t magnitude_of(const group<T, group_size>& values) {
     std::uint32_t largest = 0;
     HOCKET_DETAIL_UNROLL
@@ -100,7 +100,7 @@ struct quantization {
     if (magnitude >= detail::bits_of_infinity) return __builtin_bit_cast(float, detail::bits_of_nan);
     const float scale = detail::rounded_quotient(__builtin_bit_cast(float, magnitude), number::largest);
     if (scale < detail::smallest_scale) return detail::smallest_scale;
-    // Rounded up, the scale of the largest float would come back as infinity.
+    // If rounded up, the scale of the largest float would turn it into infinity when converted back.
     const float back = hocket::detail::rounded_product(scale, number::largest);
     return __builtin_bit_cast(std::uint32_t, back) < detail::bits_of_infinity ? scale : detail::float_below(scale);
   }
@@ -149,13 +149,13 @@ struct dequantization {
     store_group(to + first, results);
   }
 
-  /// Groups begin where blocks do, so that each has one scale.
+  /// Groups begin where blocks do, so that each group has one scale.
   HOCKET_HOST_DEVICE partition parts() const { return {count, 0, count / group_size, group_size}; }
 };
 
 HOCKET_BEGIN_LAUNCHERS
 
-/// All threads of a warp stay together until its last group, as they exchange magnitudes.
+/// All threads of a warp continue until its last group, because they exchange magnitudes.
 template <class Body>
 __global__ void __launch_bounds__(launch_shape{}.threads) quantize_blocks(const __grid_constant__ Body body) {
   constexpr unsigned warp = 32;
@@ -181,9 +181,9 @@ __global__ void __launch_bounds__(launch_shape{}.threads) quantize_blocks(const 
 
 /// Quantises `count` elements to `to`, and writes the scale of each `Block` of them to `scales`, on `stream`.
 ///
-/// Buffers: memory that the current device reaches, that must stay until the stream has passed; they do not overlap. `scales`
-/// has room for count / Block, rounded up. Wide accesses need `to` at a multiple of 16. Cost: one pass.
-/// Errors: `errc::system`, in CUDA's words, if the kernel could not be launched.
+/// Buffers: memory that the current device can access, valid until the stream has executed the call; no overlap.
+/// `scales` has room for count / Block, rounded up. Wide accesses need `to` at a multiple of 16. Cost: one pass.
+/// Errors: `errc::system`, with CUDA's message, if the kernel could not be launched.
 template <std::size_t Block, class T, class Quantized>
 failure quantize(::cuda::stream_ref stream, Quantized* to, float* scales, const T* from, std::size_t count) {
   if (count == 0) return {};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The k largest elements of a buffer of a device and where they are, by value or by magnitude: what is sent of a gradient
-/// that is thinned out.
+/// Finds the k largest elements of a device buffer and their indices, by value or by magnitude: the part that is sent
+/// of a sparsified gradient.
 ///
-/// Elements become unsigned keys of the same order, which CUB's radix sort orders together with their indices; CCCL 3.0 has
-/// no selection of the k largest. The sort is stable: of equal elements, those with smaller indices come first, in every
-/// run. NaNs come before all others, so that they can't go unnoticed; zeros of both signs are equal.
+/// Elements become unsigned keys of the same order, which CUB's radix sort sorts together with their indices; CCCL 3.0
+/// has no selection of the k largest. The sort is stable: of equal elements, those with smaller indices come first, in
+/// every run. NaNs come before all others, so that they can't go unnoticed; zeros of both signs are equal.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -34,11 +34,11 @@ enum class ranking {
   magnitude  ///< -4 is before 3
 };
 
-/// Unsigned keys in the order of elements of T. Those of up to 4 bytes are sorted by one kernel, whatever their type.
+/// Unsigned keys in the order of elements of T. One kernel sorts all keys of up to 4 bytes, whatever the type.
 template <class T, ranking By>
 struct ordered_key {
   static_assert((std::is_integral_v<T> || is_floating<T>)&&!std::is_same_v<T, bool> && sizeof(T) <= 8,
-                "hocket: top_k is for integers and floating-point numbers of up to 8 bytes");
+                "hocket: top_k takes only integers and floating-point numbers of up to 8 bytes");
   using type = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
   static constexpr int bits = 8 * static_cast<int>(sizeof(T));
   static constexpr type sign = type{1} << (bits - 1);
@@ -107,7 +107,7 @@ HOCKET_BEGIN_LAUNCHERS
 
 namespace selecting {
 
-/// How a workspace is used: keys and indices, each twice, as the sort moves them to and fro, and what it needs besides.
+/// How a workspace is divided: two buffers of keys and two of indices for the sort, and its temporary storage.
 struct layout {
   std::size_t keys_at[2] = {};
   std::size_t order_at[2] = {};
@@ -135,13 +135,13 @@ cudaError_t find_layout(std::size_t count, int bits, layout& result) {
   return status;
 }
 
-/// Every element by itself.
+/// A partition without groups.
 inline partition elements(std::size_t count) { return {count, count, 0, 1}; }
 
 }  // namespace selecting
 
-/// How many bytes of workspace `top_k` needs for a buffer of so many elements of T, whatever k is.
-/// Errors: `errc::system`, in CUDA's words, without a device.
+/// Sets `bytes` to the size of the workspace that `top_k` needs for `count` elements of T, for any k.
+/// Errors: `errc::system`, with CUDA's message, without a device.
 template <class T, class Index>
 failure top_k_workspace(std::size_t count, std::size_t& bytes) {
   using key = ordered_key<T, ranking::value>;
@@ -153,28 +153,29 @@ failure top_k_workspace(std::size_t count, std::size_t& bytes) {
   return failure_of(status, "top_k");
 }
 
-/// Writes the k largest of the `count` elements of `from` to `values`, the largest first, and where in `from` each is to
-/// `indices`, on `stream`.
+/// Writes the k largest of the `count` elements of `from` to `values`, the largest first, and their indices in `from`
+/// to `indices`, on `stream`.
 ///
-/// Buffers: memory that the current device reaches, that must stay until the stream has passed; no two overlap. k is at most
-/// `count`, and indices fit into `Index`.
+/// Buffers: memory that the current device can access, valid until the stream has executed the call; they do not
+/// overlap. k is at most `count`, and indices fit into `Index`.
 /// Cost: a sort: about as many passes over keys and indices as T has bytes. Order: the same in every run, see above.
-/// Errors: `errc::invalid_argument` for a k or count that is too large, or a workspace that is too small or begins at no
-/// multiple of 256; `errc::system`, in CUDA's words, if a kernel could not be launched.
+/// Errors: `errc::invalid_argument` if k or `count` is too large, or the workspace is too small or does not begin at a
+/// multiple of 256; `errc::system`, with CUDA's message, if a kernel could not be launched.
 template <ranking By = ranking::value, class T, class Index>
 failure top_k(::cuda::stream_ref stream, const workspace& lent, T* values, Index* indices, std::size_t k, const T* from,
               std::size_t count) {
   static_assert(std::is_same_v<Index, std::uint32_t> || std::is_same_v<Index, std::uint64_t>,
-                "hocket: indices are std::uint32_t or std::uint64_t");
+                "hocket: indices must be std::uint32_t or std::uint64_t");
   using making = key_making<T, Index, By>;
   using key = typename making::key;
   if (k > count) {
     return make_failure(errc::invalid_argument,
-                        hocket::detail::concat({"k is ", k, ", and the buffer has ", count, " elements"}),
+                        hocket::detail::concat({"k is ", k, ", but the buffer has only ", count, " elements"}),
                         {.operation = "top_k"});
   }
   if (count != 0 && count - 1 > std::numeric_limits<Index>::max()) {
-    return make_failure(errc::invalid_argument, "indices of 32 bits are too small for so many elements; pass 64 bits",
+    return make_failure(errc::invalid_argument,
+                        "32-bit indices are too small for this many elements; use std::uint64_t",
                         {.operation = "top_k"});
   }
   if (k == 0) return {};

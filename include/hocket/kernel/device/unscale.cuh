@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gradients times the inverse of the loss scale, whether one of them is not finite, and the sum of their squares: one pass.
+/// Multiplies gradients by the inverse loss scale, checks whether all are finite, and sums their squares, in one pass.
 ///
-/// Mixed precision asks all three of every gradient before a step. The sum has the same bits in every run and on every GPU, for
-/// the same count and alignment: the grid depends on the count alone, each block leaves its part, and one block adds the
-/// parts in order. It is of doubles, in which squares of finite floats do not overflow.
+/// Mixed precision needs all three for every gradient before a step. The sum has the same bits in every run and on
+/// every GPU, for the same count and alignment: the grid depends only on the count, each block writes its part, and one
+/// block adds the parts in order. It is computed in double, where squares of finite floats do not overflow.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -26,14 +26,14 @@ HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 namespace device {
 
-/// What was found in some of the elements.
+/// Findings about some of the elements.
 struct gradient_tally {
-  double squares = 0;            ///< their sum, of the values before they were rounded to the elements' type
+  double squares = 0;            ///< sum of squares, of the values before they were rounded to the elements' type
   std::uint32_t not_finite = 0;  ///< 1 if one of them is infinite or not a number
-  std::uint32_t unused = 0;      ///< no bytes without a value
+  std::uint32_t unused = 0;      ///< so that there is no padding
 };
 
-/// to[i] = inverse_scale * from[i], counted in a tally. `to` may be `from`.
+/// to[i] = inverse_scale * from[i], and updates a tally. `to` may be `from`.
 template <class T>
 struct unscaling {
   using wide = accumulator_t<T>;
@@ -66,19 +66,19 @@ struct unscaling {
     return cut(count, group_size, extent_of(to), extent_of(from));
   }
 
-  /// A difference with itself is zero for what is finite, and for nothing else.
+  /// A value minus itself is zero only if the value is finite.
   HOCKET_HOST_DEVICE static bool is_finite(const wide& value) { return value - value == 0; }
 };
 
-/// As if every GPU ran so many blocks side by side, so that all add in the same order. An A100 runs a few more.
+/// Blocks that every GPU is assumed to run at the same time, so that all add in one order. An A100 runs a few more.
 inline constexpr int unscale_blocks_at_once = 832;
 
-/// Tallies that `unscale` needs room for.
+/// Number of tallies that `scratch` must have room for.
 inline constexpr std::size_t unscale_scratch = unscale_blocks_at_once;
 
 HOCKET_BEGIN_LAUNCHERS
 
-/// The tally of all threads of the block, on the first of them.
+/// Returns the tally of all threads of the block, to its first thread.
 inline __device__ gradient_tally tally_of_block(const gradient_tally& mine) {
   using reduce = cub::BlockReduce<double, launch_shape{}.threads>;
   __shared__ typename reduce::TempStorage storage;
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(launch_shape{}.threads)
   if (threadIdx.x == 0) of_blocks[blockIdx.x] = all;
 }
 
-/// One block. A template, so that only programs that use it carry it.
+/// Runs as one block. A template, so that only programs that use it contain it.
 template <class Tally>
 __global__ void __launch_bounds__(launch_shape{}.threads)
     add_tallies(const Tally* of_blocks, unsigned blocks, Tally* result) {
@@ -115,11 +115,11 @@ __global__ void __launch_bounds__(launch_shape{}.threads)
   if (threadIdx.x == 0) *result = all;
 }
 
-/// to[i] = inverse_scale * from[i] for `count` elements, on `stream`, and what was found in *result.
+/// to[i] = inverse_scale * from[i] for `count` elements, on `stream`; writes the tally to *result.
 ///
-/// Buffers: memory that the current device reaches, that must stay until the stream has passed; `scratch` has room for
-/// `unscale_scratch` tallies. `to` may be `from`. Cost: one pass; two launches. Order: see above.
-/// Errors: `errc::system`, in CUDA's words, if a kernel could not be launched.
+/// Buffers: memory that the current device can access, valid until the stream has executed the call; `scratch` has room
+/// for `unscale_scratch` tallies. `to` may be `from`. Cost: one pass; two launches. Order: see above.
+/// Errors: `errc::system`, with CUDA's message, if a kernel could not be launched.
 template <class T>
 failure unscale(::cuda::stream_ref stream, T* to, const T* from, accumulator_t<T> inverse_scale, std::size_t count,
                 gradient_tally* scratch, gradient_tally* result) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The loops over elements, behind a table of functions.
+/// The loops over elements, as a table of functions.
 ///
-/// The engine moves bytes and does not know the element type; it calls these. One table per operation and type keeps
-/// the engine itself compiled once, and costs nothing above 1 KiB. Three traps are answered here: g++ at -O2 leaves
-/// floating-point loops scalar, which costs a factor of 3 to 4; loops whose number of operands is only known at
-/// run time cost another factor of 4; and a loop of few instructions takes, by where the linker puts it, up to twice as
-/// long.
+/// The engine moves bytes and does not know the element type; it calls these functions. One table per operation and
+/// type means that the engine is compiled only once, and costs nothing above 1 KiB. The loops avoid three traps: g++ at
+/// -O2 does not vectorise floating-point loops, which costs a factor of 3 to 4; a number of operands that is known only
+/// at run time costs another factor of 4; and a loop of few instructions takes up to twice as long, depending on where
+/// the linker places it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,8 +19,8 @@
 #include <type_traits>
 #include <utility>
 
-/// Optimises one function as -O3 does, whatever the including program is compiled with. `…_AND_UNROLL` also writes its
-/// loops out several times. clang does both at -O2 anyway.
+/// Optimises one function like -O3, whatever the flags of the including program. `…_AND_UNROLL` also unrolls its loops.
+/// clang does both at -O2 anyway.
 #if defined(__GNUC__) && !defined(__clang__)
 #define HOCKET_VECTORIZE __attribute__((optimize("O3")))
 #define HOCKET_VECTORIZE_AND_UNROLL __attribute__((optimize("O3", "unroll-loops")))
@@ -38,8 +38,8 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) { std::mem
 
 }  // namespace detail
 
-/// The element loops of one operation on one type. All counts are in elements; no pointer need be aligned beyond its
-/// type. A destination may be the same memory as a source, never a shifted part of it.
+/// The element loops of one operation on one type. All counts are in elements; pointers need only the alignment of
+/// their type. A destination may be the same memory as a source, but not a shifted part of it.
 struct element_kernel {
   std::size_t size = 1;  ///< bytes of one partial result
   /// to[i] = a[i] ∘ b[i]
@@ -82,8 +82,8 @@ struct sources_at {
   partial combine(const partial& a, const partial& b) const { return reduction::combine_partials(op, a, b); }
 };
 
-/// to[i] = first[i] ∘ rest[i] ∘ …, with a pointer for each source: g++ would vectorise no loop over them around which there
-/// is another, and would load what a caller has just stored as an array in halves before those have arrived.
+/// to[i] = first[i] ∘ rest[i] ∘ …, with a pointer for each source: g++ does not vectorise a loop over sources inside
+/// another loop, and wide loads from an array of pointers would stall on the caller's narrower stores.
 template <class Op, class T, class... Partial>
 HOCKET_VECTORIZE void combine_fixed(const Op& op, typename reduction<Op, T>::partial* to, std::size_t count,
                                     const typename reduction<Op, T>::partial* first, const Partial*... rest) {
@@ -117,8 +117,8 @@ HOCKET_VECTORIZE void add_to_tile(const Op& op, typename reduction<Op, T>::accum
   }
 }
 
-/// Any number of sources: a tile of accumulators at a time, four more sources in each pass over it. The tile is written out only when all sources were read, as
-/// the destination may be one of them.
+/// Combines any number of sources in tiles of accumulators, four more sources in each pass over a tile. A tile is
+/// written only after all sources were read, because the destination may be one of them.
 template <class Op, class T>
 HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
                                     std::size_t sources, std::size_t count) {
@@ -141,7 +141,7 @@ HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::par
   }
 }
 
-/// Any number of sources, two operands at a time.
+/// Combines any number of sources, two operands at a time.
 template <class Op, class T>
 void combine_in_pairs(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
                       std::size_t sources, std::size_t count) {
@@ -160,7 +160,7 @@ void combine_in_pairs(const Op& op, typename reduction<Op, T>::partial* to, cons
   }
 }
 
-/// Any number of sources in the fixed tree: of each level a tile of partial results, or of a source.
+/// Combines any number of sources in the fixed tree: each level has a tile of partial results, or of a source.
 template <class Op, class T>
 HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
                                          std::size_t sources, std::size_t count) {
@@ -183,14 +183,14 @@ HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>
   }
 }
 
-/// As many sources as there are indices.
+/// Combines as many sources as there are indices.
 template <class Op, class T, std::size_t... K>
 void combine_known(const Op& op, void* to, const void* const* from, std::size_t count, std::index_sequence<K...>) {
   using partial = typename reduction<Op, T>::partial;
   combine_fixed<Op, T>(op, static_cast<partial*>(to), count, static_cast<const partial*>(from[K])...);
 }
 
-/// Up to 8 sources have a loop each: in tiles, those of 5 to 7 took three times as long.
+/// Up to 8 sources have one loop for each number: in tiles, 5 to 7 sources took three times as long.
 template <class Op, class T>
 void combine_at_once(const Op& op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
   switch (sources) {
