@@ -20,14 +20,14 @@ struct wired {
   Op op;
 };
 
-/// Whether values of T that are sent as `Wire` may arrive as something other than the nearest `Wire`: fractions
+/// True if values of T that are sent as `Wire` may arrive as something other than the nearest `Wire`: fractions
 /// truncated to integers, or large integers truncated.
 template <class Wire, class T>
 inline constexpr bool loses_values =
     std::is_integral_v<Wire> &&
     (is_floating<T> || (std::is_integral_v<T> && !requires(const T& value) { Wire{value}; }));
 
-/// Whether `Op` can combine elements of T that are sent as `Wire`.
+/// True if `Op` can combine elements of T that are sent as `Wire`.
 template <class Op, class Wire, class T>
 concept can_travel_as = callable_operation<Op, accumulator_t<T>> && element<Wire> && !loses_values<Wire, T> &&
                         requires(const accumulator_t<T>& wide, const Wire& narrow) {

@@ -23,7 +23,7 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr decltype(auto) apply(const Op&
   return op(a, b);
 }
 
-/// Whether `apply` calls `Op` directly, and has no replacement for it.
+/// True if `apply` calls `Op` directly, and has no replacement for it.
 template <class Op>
 struct is_applied_as_it_is : std::true_type {};
 

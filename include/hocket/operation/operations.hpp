@@ -36,7 +36,7 @@ HOCKET_HOST_DEVICE constexpr bool is_nan(const T& value) {
   }
 }
 
-/// Whether `value` is a negative zero. Checks the sign bit, because comparisons ignore it.
+/// True if `value` is a negative zero. Checks the sign bit, because comparisons ignore it.
 HOCKET_DETAIL_CALLS_USERS
 template <class T>
 HOCKET_HOST_DEVICE constexpr bool is_negative_zero(const T& value) {

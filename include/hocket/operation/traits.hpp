@@ -46,7 +46,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || is_floating<T>;
 
-/// Whether T is `std::complex<float>` or `std::complex<double>`, without including their header, which includes
+/// True if T is `std::complex<float>` or `std::complex<double>`, without including their header, which includes
 /// streams. Checks the name: no other type's name begins with it.
 template <class T>
 consteval bool is_standard_complex() {
@@ -61,7 +61,7 @@ consteval bool is_standard_complex() {
 
 }  // namespace detail
 
-/// Whether `Op` gives the same result with its operands swapped, for every pair of `T`.
+/// True if `Op` gives the same result with its operands swapped, for every pair of `T`.
 template <class Op, class T>
 struct is_commutative : std::false_type {};
 
@@ -90,7 +90,7 @@ struct is_commutative<std::logical_or<U>, T> : std::is_arithmetic<T> {};
 template <class Op, class T>
 inline constexpr bool is_commutative_v = is_commutative<Op, T>::value;
 
-/// Whether grouping and order of the combinations never change a bit: integers, minimum, exact sums. Floating-point
+/// True if grouping and order of the combinations never change a bit: integers, minimum, exact sums. Floating-point
 /// sums are associative only approximately.
 template <class Op, class T>
 struct is_exact : std::false_type {};
@@ -103,7 +103,7 @@ struct is_exact<Op, T> : std::bool_constant<Op::exact> {};
 
 namespace detail {
 
-/// Whether a function object of the standard library, made for `U`, takes integers of `T` unchanged.
+/// True if a function object of the standard library, made for `U`, takes integers of `T` unchanged.
 template <class U, class T>
 using keeps_integers = std::bool_constant<std::is_integral_v<T> && (std::is_void_v<U> || std::is_same_v<U, T>)>;
 
@@ -129,7 +129,7 @@ inline constexpr bool is_exact_v = is_exact<Op, T>::value;
 
 namespace detail {
 
-/// Whether `Op` returns only some of the values of T, so that the contribution of a single rank may be none of them.
+/// True if `Op` returns only some of the values of T, so that the contribution of a single rank may be none of them.
 /// Each of them combined with itself is itself.
 template <class Op, class T>
 inline constexpr bool gives_only_some = false;
@@ -138,7 +138,7 @@ inline constexpr bool gives_only_some<std::logical_and<U>, T> = !std::is_same_v<
 template <class T, class U>
 inline constexpr bool gives_only_some<std::logical_or<U>, T> = !std::is_same_v<T, bool>;
 
-/// Whether a loop that combines two operands at a time is faster than one that combines more. Must be true only if
+/// True if a loop that combines two operands at a time is faster than one that combines more. Must be true only if
 /// partial results need no rounding.
 template <class Op, class T>
 inline constexpr bool best_in_pairs = false;
@@ -163,7 +163,7 @@ concept three_part_operation = requires(const Op& op, const T& value) {
 template <class Op, class T>
 concept callable_operation = requires(const Op& op, const T& value) { static_cast<T>(op(value, value)); };
 
-/// Whether `Op` accepts values of T, but works on another type and rounds each T to that first.
+/// True if `Op` accepts values of T, but works on another type and rounds each T to that first.
 template <class Op, class T>
 inline constexpr bool rounds_first = false;
 
@@ -183,7 +183,7 @@ using combining_type = std::conditional_t<callable_operation<Op, accumulator_t<T
 
 }  // namespace detail
 
-/// Whether `Op` can combine elements of type `T`.
+/// True if `Op` can combine elements of type `T`.
 template <class Op, class T>
 concept reduction_for = element<T> && std::is_trivially_copyable_v<Op> && !detail::rounds_first<Op, T> &&
                         (detail::three_part_operation<Op, T> || detail::callable_operation<Op, T>);
@@ -196,7 +196,7 @@ template <class Op, class T>
 struct reduction {
   using partial = T;
   using accumulator = detail::combining_type<Op, T>;
-  static constexpr bool prepares = false;  ///< whether there are `prepare` and `finish`
+  static constexpr bool prepares = false;  ///< true if there are `prepare` and `finish`
 
   HOCKET_DETAIL_CALLS_USERS
   HOCKET_HOST_DEVICE static constexpr accumulator combine(const Op& op, const accumulator& a, const accumulator& b) {

@@ -51,7 +51,7 @@ struct scalar_defaults {
   using accumulator = T;
   /// A short word for messages and tables; not unique for types that do not set it.
   static constexpr const char* name = detail::default_scalar_name<T>();
-  /// Whether T has rounding, NaNs and signed zeros, which affect exactness.
+  /// True if T has rounding, NaNs and signed zeros, which affect exactness.
   static constexpr bool floating = std::is_floating_point_v<T>;
 };
 

@@ -158,8 +158,7 @@ TEST_CASE("a workspace that is too small or begins at the wrong place is refused
   CHECK_FALSE(static_cast<bool>(device::check_workspace({}, 0, "pack_blocks")));
   const auto small = device::check_workspace({memory, 511}, 512, "pack_blocks");
   CHECK(small.code == hocket::errc::invalid_argument);
-  CHECK(small.message().find("the workspace has 511 bytes, but needs 512: use the size") !=
-        std::string::npos);
+  CHECK(small.message().find("the workspace has 511 bytes, but needs 512: use the size") != std::string::npos);
   const auto shifted = device::check_workspace({memory + 8, 300}, 256, "pack_blocks");
   CHECK(shifted.code == hocket::errc::invalid_argument);
   CHECK(shifted.message().find("must begin at a multiple of 256 bytes") != std::string::npos);

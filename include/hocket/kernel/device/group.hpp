@@ -177,7 +177,7 @@ HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE group<T, Count> load_group_within(const 
   return result;
 }
 
-/// Writes the elements to `to`: by packs if `to` is the begin of one, otherwise one element at a time.
+/// Writes the elements to `to`: by packs if one begins there, otherwise one element at a time.
 template <class T, std::size_t Count>
 HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE void store_group(T* to, const group<T, Count>& values) {
   if (shift_of(reinterpret_cast<std::uintptr_t>(to)) == 0) {

@@ -72,7 +72,7 @@ HOCKET_HOST_DEVICE constexpr unsigned shift_of(std::uintptr_t address) noexcept 
   return static_cast<unsigned>(address % pack_bytes);
 }
 
-/// Whether the packs around `elements` elements from `first` on lie within the buffer, which has `count` of them.
+/// True if the packs around `elements` elements from `first` on lie within the buffer, which has `count` of them.
 HOCKET_HOST_DEVICE constexpr bool packs_lie_within(const extent& buffer, std::size_t count, std::size_t first,
                                                    std::size_t elements) noexcept {
   const std::size_t begin = first * buffer.size;

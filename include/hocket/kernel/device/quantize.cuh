@@ -27,7 +27,7 @@ namespace kernel {
 namespace device {
 namespace detail {
 
-/// a / b, rounded to nearest even if a program is compiled for fast division.
+/// a / b, rounded to nearest although the program may be compiled for fast division.
 HOCKET_HOST_DEVICE inline float rounded_quotient(float a, float b) {
 #if defined(__CUDA_ARCH__)
   return __fdiv_rn(a, b);

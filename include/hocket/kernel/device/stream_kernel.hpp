@@ -16,7 +16,7 @@ namespace kernel {
 /// alignment of their type. A destination may be the same memory as a source, but not a shifted part of it.
 struct stream_kernel {
   std::size_t size = 1;          ///< bytes of one element
-  bool finishes = false;         ///< whether it combines contributions into results, which can't be combined further
+  bool finishes = false;         ///< true if it combines contributions into results, which can't be combined further
   std::size_t most_sources = 0;  ///< largest number of sources that one call combines
   /// Enqueues to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, on `stream`, a CUstream. A single source is only
   /// prepared and finished. Reads what `op` and `from` point to before it returns.
