@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Combines a vector over all ranks, and gives the result to all of them.
+/// Combines a vector over all ranks and gives the result to all of them.
 #pragma once
 
 #include <hocket/collective/detail/generate_call.hpp>
@@ -21,7 +21,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// Small vectors take the direct path of host/push.hpp, which interprets no plan.
+/// Small vectors take the direct path of host/push.hpp, which does not interpret a plan.
 template <>
 struct host_reduction<plan::collective_kind::all_reduce, blocking> {
   template <class Domain, class T, class Op, class Options>
@@ -49,29 +49,29 @@ struct host_reduction<plan::collective_kind::all_reduce, blocking> {
 
 }  // namespace detail
 
-/// Combines `in` element-wise over all ranks of `comm` with `op`, and leaves the result in `out` on every rank.
+/// Combines `in` element-wise over all ranks of `comm` with `op`, and writes the result to `out` on every rank.
 ///
-/// **Arguments.** `(comm, in, out, op, with(...), code)`, or `in_place(buffer)` for `in, out`.
+/// **Arguments.** `(comm, in, out, op, with(...), code)`, or `in_place(buffer)` instead of `in, out`.
 ///   `op` and what follows are optional; `op` is then `std::plus<>{}`.
 ///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal `in.size()`, element type, `op` and algorithm.
 /// **Buffers.** `in` and `out` have equal size in elements; they must not overlap (pass `in_place(buffer)` to use one
 ///   for both). Both may be reused when the call returns.
-/// **Operation.** Associative; any function object `T op(T, T)`, or {prepare, combine, finish}: see
-///   operation/traits.hpp. Not taken to be commutative unless it says so. Must not throw (the call then fails with
-///   `invalid_argument`, or `out_of_memory` for `std::bad_alloc`, and the communicator is revoked), and must be trivially copyable and equal on all
-///   ranks (but for what `prepare` uses).
+/// **Operation.** Any associative function object `T op(T, T)`, or {prepare, combine, finish}: see
+///   operation/traits.hpp. It counts as commutative only if it declares so. It must be trivially copyable, and equal on
+///   all ranks except for values that only `prepare` uses. It must not throw: the call then fails with
+///   `invalid_argument`, or `out_of_memory` for `std::bad_alloc`, and the communicator is revoked.
 /// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
-///   recursive_doubling log2 p messages of n. `explain` tells which is chosen and why.
+///   recursive_doubling log2 p messages of n. `explain` reports which algorithm is chosen and why.
 /// **Order.** Fixed by (ranks, size, algorithm): the same bits on all ranks, and from run to run. With
 ///   `require(fixed_tree)` the same bits by any algorithm, with `require(rank_count_invariant)` for any number of ranks.
 /// **Progress.** Blocks, and drives this communicator's other operations meanwhile. **Threads.** One per communicator.
 /// **Errors.** Throws `error`: `invalid_argument` before anything is sent; `timeout`, `aborted`, `mismatch`,
-///   `peer_lost`, `out_of_memory` later, and then the communicator is revoked on all ranks: see docs/when-it-fails.md.
+///   `peer_lost` or `out_of_memory` later; the communicator is then revoked on all ranks: see docs/when-it-fails.md.
 inline constexpr detail::call<detail::reducing<plan::collective_kind::all_reduce>> all_reduce{};
 
-/// As `all_reduce`, but returns at once. The buffers belong to the operation until the request is over. Throws only
-/// for what is wrong with the call itself.
+/// Like `all_reduce`, but returns immediately. The buffers belong to the operation until the request has completed.
+/// Throws only for errors of the call itself, such as invalid arguments.
 inline constexpr detail::call_async<detail::reducing<plan::collective_kind::all_reduce>> all_reduce_async{};
 
 HOCKET_END_NAMESPACE

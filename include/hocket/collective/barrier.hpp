@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits until all ranks are here.
+/// The barrier: waits until all ranks have arrived.
 #pragma once
 
 #include <hocket/collective/detail/generate_call.hpp>
@@ -10,7 +10,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Returns when every rank of `comm` has called it.
+/// Returns when every rank of `comm` has called `barrier`.
 ///
 /// **Arguments.** `(comm, with(...), code)`.
 ///   `with(...)` and what follows are optional.
@@ -18,7 +18,7 @@ HOCKET_BEGIN_NAMESPACE
 /// **Cost.** log2 p empty messages, one after the other. **Progress, threads, errors.** As for `all_reduce`.
 inline constexpr detail::call<detail::bare<plan::collective_kind::barrier>> barrier{};
 
-/// As `barrier`, but returns at once: the request is over when every rank has called it.
+/// Like `barrier`, but returns immediately. The request completes when every rank has called it.
 inline constexpr detail::call_async<detail::bare<plan::collective_kind::barrier>> barrier_async{};
 
 HOCKET_END_NAMESPACE

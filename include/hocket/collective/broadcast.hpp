@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gives every rank what one rank has.
+/// Copies the vector of one rank, the root, to all ranks.
 #pragma once
 
 #include <hocket/collective/detail/generate_call.hpp>
@@ -10,7 +10,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Leaves in `buffer`, on every rank, what it held on the root.
+/// Copies `buffer` of the root to `buffer` of every other rank.
 ///
 /// **Arguments.** `(comm, buffer, root{0}, with(...), code)`.
 ///   `root` and what follows are optional; the root is then rank 0.
@@ -21,7 +21,7 @@ HOCKET_BEGIN_NAMESPACE
 /// **Progress, threads, errors.** As for `all_reduce`.
 inline constexpr detail::call<detail::rooted<plan::collective_kind::broadcast>> broadcast{};
 
-/// As `broadcast`, but returns at once. The buffer belongs to the operation until the request is over.
+/// Like `broadcast`, but returns immediately. The buffer belongs to the operation until the request has completed.
 inline constexpr detail::call_async<detail::rooted<plan::collective_kind::broadcast>> broadcast_async{};
 
 HOCKET_END_NAMESPACE

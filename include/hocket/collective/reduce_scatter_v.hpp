@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Combines a vector over all ranks, and gives each rank a block of the result, longer on one than on another.
+/// Combines a vector over all ranks and gives each rank a block of given length of the result.
 #pragma once
 
 #include <hocket/collective/detail/generate_call.hpp>
@@ -12,23 +12,23 @@
 HOCKET_BEGIN_NAMESPACE
 
 /// Combines `in` element-wise over all p ranks of `comm` with `op`; rank r gets block r of the result in `out`, which
-/// has `lengths.of_ranks[r]` elements. Blocks lie one after the other, in rank order.
+/// has `lengths.of_ranks[r]` elements. Blocks are concatenated in rank order.
 ///
 /// **Arguments.** `(comm, in, out, counts{lengths}, op, with(...), code)`.
 ///   `op` and what follows are optional; `op` is then `std::plus<>{}`.
 ///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass equal counts, element type, `op` and algorithm.
-/// **Buffers.** On rank r `out` has as many elements as `lengths` says for r, and `in` has their sum. Any may be 0.
-///   `out` may be the block of rank r in `in`; else they must not overlap. Where `out` is a block of `in`, the other
-///   blocks of `in` stay as they are.
+/// **Buffers.** On rank r `out` has `lengths.of_ranks[r]` elements, and `in` has the sum of all lengths. Any may be 0.
+///   `out` may be the block of rank r in `in`; otherwise they must not overlap. If `out` is a block of `in`, the other
+///   blocks of `in` remain unchanged.
 /// **Operation.** As for `all_reduce`.
-/// **Cost.** As `reduce_scatter`, with the time of the longest block. No padding travels. p more numbers are read,
-///   and kept in memory that the communicator uses again.
+/// **Cost.** As for `reduce_scatter`, with the time of the longest block. No padding is sent. p more numbers are read,
+///   and stored in memory that the communicator reuses.
 /// **Order, progress, threads, errors.** As for `reduce_scatter`. Counts that differ between ranks are a `mismatch`.
 inline constexpr detail::call<detail::reducing<plan::collective_kind::reduce_scatter, counts>> reduce_scatter_v{};
 
-/// As `reduce_scatter_v`, but returns at once. The buffers belong to the operation until the request is over, the
-/// counts do not.
+/// Like `reduce_scatter_v`, but returns immediately. The buffers belong to the operation until the request has
+/// completed; the counts may be destroyed when the call returns.
 inline constexpr detail::call_async<detail::reducing<plan::collective_kind::reduce_scatter, counts>>
     reduce_scatter_v_async{};
 

@@ -9,22 +9,22 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Sends `buffer` to another rank of `comm`, the peer, where `recv` with the same tag receives it.
+/// Sends `buffer` to the peer, a rank of `comm`, which receives it by `recv` with the same tag.
 ///
 /// **Arguments.** `(comm, buffer, peer{1}, tag{7}, with(...), code)`.
 ///   `tag` and what follows are optional; the tag is then 0.
 ///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
-/// Messages between two ranks that have the same tag arrive in order. The receiver must ask for as many elements as are
-/// sent, of the same type, unless one of the two is `std::byte`: raw bytes. Collectives and messages of one communicator do not meet: they may be under way at once.
-/// **Buffers.** `buffer` may be reused when the call returns. That may be before the message is received, so the return
-///   says nothing of the peer; and it may be no sooner, so two ranks must not both `send` first, and none to itself
-///   unless it has begun to receive: use `send_recv`.
-/// **Memory of devices.** Buffers with a tag, such as `cuda::device(...)`, are sent to, and received from, such buffers alone:
-///   see docs/device-memory.md.
+/// Messages with the same tag between two ranks arrive in order. The receiver must pass a buffer of as many elements of
+/// the same type; an element type of `std::byte` on either side matches any type. Collectives and messages of one
+/// communicator are independent and may be in flight at the same time.
+/// **Buffers.** `buffer` may be reused when the call returns, which may be before or only after the message is received.
+///   So two ranks must not both `send` first, nor may a rank `send` to itself before its receive starts: use `send_recv`.
+/// **Device memory.** A message sent from a tagged buffer, such as `cuda::device(...)`, must be received into a tagged
+///   buffer: see docs/device-memory.md.
 /// **Progress, threads, errors.** As for `all_reduce`.
 inline constexpr detail::call<detail::one_way<false>> send{};
 
-/// As `send`, but returns at once. The buffer must not change until the request is over.
+/// Like `send`, but returns immediately. The buffer must not change until the request has completed.
 inline constexpr detail::call_async<detail::one_way<false>> send_async{};
 
 HOCKET_END_NAMESPACE

@@ -9,17 +9,17 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Sends `out` to the first peer and fills `in` with a message from the second, both with the same tag; returns when
-/// both are done. Ranks may so exchange data in pairs or in a circle without one having to be first.
+/// Sends `out` to the first peer and fills `in` with a message from the second, both with the same tag. Returns when
+/// both are done. Ranks can thus exchange data in pairs or in a ring without a deadlock.
 ///
 /// **Arguments.** `(comm, out, peer{1}, in, peer{2}, tag{7}, with(...), code)`.
 ///   `tag` and what follows are optional; the tag is then 0.
 ///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
-/// **Buffers.** They must not overlap, and may differ in size and type.
+/// **Buffers.** `out` and `in` must not overlap, and may differ in size and type.
 /// **Progress, threads, errors.** As for `all_reduce`.
 inline constexpr detail::call<detail::both_ways> send_recv{};
 
-/// As `send_recv`, but returns at once. The buffers belong to the operation until the request is over.
+/// Like `send_recv`, but returns immediately. The buffers belong to the operation until the request has completed.
 inline constexpr detail::call_async<detail::both_ways> send_recv_async{};
 
 HOCKET_END_NAMESPACE
