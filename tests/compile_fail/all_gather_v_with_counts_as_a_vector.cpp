@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the lengths of the ranks.{1,2} blocks are said as counts\{lengths\}
+// expect: pass the lengths of the ranks.{1,2} blocks as hocket::counts\{lengths\}
 //
 // Numbers alone could be offsets.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: vector<bool> keeps bits, which can.{1,2}t be sent as elements
+// expect: vector<bool> stores bits, which can.{1,2}t be sent as elements
 #include <hocket/hocket.hpp>
 
 #include <vector>

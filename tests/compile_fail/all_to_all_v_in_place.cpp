@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: calls with counts have no in_place\(buffer\)
+// expect: calls with counts do not take in_place\(buffer\)
 //
 // Blocks have other places in the one than in the other.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the lengths of blocks are said as send_counts\{lengths\}, receive_counts\{lengths\}
+// expect: pass the lengths of blocks as hocket::send_counts\{lengths\}, hocket::receive_counts\{lengths\}
 //
 // The two must not be taken for each other.
 #include <hocket/hocket.hpp>

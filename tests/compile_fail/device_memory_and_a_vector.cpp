@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: in and out must both be in memory that devices know
+// expect: in and out must both be tagged buffers
 //
 // One of the two would be read by the wrong processor.
 #include <hocket/collective/device/staged.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: in and out must both be in memory that devices know
+// expect: in and out must both be tagged buffers
 //
 // Memory of the host takes part as cuda::pinned.
 #include <hocket/collective/device/staged.hpp>

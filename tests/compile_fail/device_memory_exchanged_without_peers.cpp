@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: said as peer\{1\}
+// expect: pass the other rank as hocket::peer\{1\}
 //
 // Each buffer has its rank at the other end.
 #include <hocket/collective/device/staged.hpp>

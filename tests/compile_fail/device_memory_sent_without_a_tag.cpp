@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the tag is said as tag\{7\}
+// expect: pass the tag as hocket::tag\{7\}
 //
 // With options, nothing before them can be left out.
 #include <hocket/collective/device/staged.hpp>

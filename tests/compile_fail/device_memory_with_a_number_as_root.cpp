@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the root is said as root\{0\}
+// expect: pass the root as hocket::root\{0\}
 //
 // A bare number could be anything.
 #include <hocket/collective/device/staged.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: said as counts\{lengths\}
+// expect: blocks as hocket::counts\{lengths\}
 //
 // A bare vector could be anything.
 #include <hocket/collective/device/staged.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: needs the stream in whose order they are read and written
+// expect: needs the stream that orders its reads and writes
 //
 // Other options do not say in which order the memory is read.
 #include <hocket/collective/device/staged.hpp>

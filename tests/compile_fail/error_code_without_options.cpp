@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the std::error_code comes last, and nothing before it can be left out
+// expect: the std::error_code must be the last argument, and no argument before it can be omitted
 //
 // What comes before the error code can't be left out.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: in_place\(buffer\) stands for both in and out of all_reduce, once
+// expect: in_place\(buffer\) replaces both in and out of all_reduce: pass it once
 //
 // One buffer is both.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a number in the place of the operation: the buffers say how many elements there are
+// expect: a number was passed in place of the operation: the number of elements is that of the buffers
 //
 // As MPI and NCCL want it.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the rank at the other end is said as peer\{1\}
+// expect: pass the other rank as hocket::peer\{1\}
 //
 // A bare number could be anything.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the lengths of the ranks.{1,2} blocks are said as counts\{lengths\}
+// expect: pass the lengths of the ranks.{1,2} blocks as hocket::counts\{lengths\}
 //
 // One length for all is what reduce_scatter takes.
 #include <hocket/hocket.hpp>

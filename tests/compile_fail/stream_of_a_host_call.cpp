@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: goes with buffers that have a tag
+// expect: is valid only with tagged buffers
 //
 // The host's memory is read at once, whatever a stream does.
 #include <hocket/collective/device/staged.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: goes with buffers that have a tag
+// expect: is valid only with tagged buffers
 //
 // The tag was forgotten, and the processor would read memory of a device.
 #include <hocket/collective/device/staged.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: too many arguments, or one in the place of another
+// expect: too many arguments, or arguments in the wrong order
 //
 // Nothing can follow the error code but the place of the call.
 #include <hocket/hocket.hpp>

@@ -204,7 +204,7 @@ TEST_CASE("explain takes counts where the collective does") {
   });
   CHECK(text.find("all_gather_v of up to 20 bytes per block on 2 ranks") != std::string::npos);
   CHECK(text.find("reduce_scatter_v of up to 20 bytes") != std::string::npos);
-  CHECK(text.find("all_to_all_v of any length, taken for 16384 bytes") != std::string::npos);
+  CHECK(text.find("all_to_all_v of any length, estimated as 16384 bytes") != std::string::npos);
 }
 
 TEST_CASE("large vectors move less than small ones") {

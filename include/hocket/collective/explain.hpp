@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tells which algorithm a call would choose, and why: the model's table, row by row.
+/// Reports which algorithm a call would choose, and why: the cost model's table, row by row.
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>
@@ -23,7 +23,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether a collective takes equal blocks, or counts.
+/// Whether a collective takes equal blocks or counts.
 template <class Collective>
 constexpr block_lengths lengths_of() noexcept {
   if constexpr (requires { Collective::block_lengths; }) {
@@ -33,7 +33,7 @@ constexpr block_lengths lengths_of() noexcept {
   }
 }
 
-/// What a call of `Collective` with these options asks for, but for the lengths.
+/// Returns the request of a call of `Collective` with these options, without the lengths.
 template <class T, class Collective, class Op, class Options>
 call_request request_of(const Op& op, const Options& options) {
   call_request asked{
@@ -53,7 +53,7 @@ call_request request_of(const Op& op, const Options& options) {
   return asked;
 }
 
-/// The table for a request, on the communicator's transport.
+/// Returns the table for a request on the communicator's transport.
 template <class Domain>
 std::string explain_request(const communicator<Domain>& comm, const call_request& asked, const call_settings& settings);
 
@@ -65,10 +65,10 @@ std::string explain_call(const communicator<Domain>& comm, const call_request& a
 
 }  // namespace detail
 
-/// The table from which `collective` chooses for `count` elements of T per rank's `out` (per block where the result has
-/// blocks): `explain<float>(comm, all_reduce, 1 << 20)`; with options, what they make of it:
-/// `explain<float>(comm, all_reduce, 1 << 20, std::plus<>{}, with(wire<bfloat16>))`. Local; the answer is the same on all
-/// ranks.
+/// Returns the table from which the collective chooses for `count` elements of T per rank's `out` (per block if the
+/// result has blocks): `explain<float>(comm, all_reduce, 1 << 20)`. Options are taken into account:
+/// `explain<float>(comm, all_reduce, 1 << 20, std::plus<>{}, with(wire<bfloat16>))`. Local; the result is the same on
+/// all ranks.
 template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::equal && !call_options<Op>)
 std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, const Op& op = {},
@@ -79,7 +79,7 @@ std::string explain(const communicator<Domain>& comm, const Collective&, std::si
 }
 
 /// The same for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
-/// counts{lengths})`. Throws `error`, `invalid_argument`, if there is not one count for each rank.
+/// counts{lengths})`. Throws `error` with `invalid_argument` unless there is one count for each rank.
 template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all && !call_options<Op>)
 std::string explain(const communicator<Domain>& comm, const Collective&, counts lengths, const Op& op = {},
@@ -93,7 +93,7 @@ std::string explain(const communicator<Domain>& comm, const Collective&, counts 
   return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 
-/// The same for sums, and for calls that combine nothing: `explain<float>(comm, all_gather, 100, with(ring))`.
+/// The same for sums and for calls without an operation: `explain<float>(comm, all_gather, 100, with(ring))`.
 template <class T, class Domain, class Collective, call_options Options>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::equal)
 std::string explain(const communicator<Domain>& comm, const Collective& what, std::size_t count,
@@ -106,7 +106,7 @@ std::string explain(const communicator<Domain>& comm, const Collective& what, co
   return explain<T>(comm, what, lengths, std::plus<>{}, options);
 }
 
-/// The same for all_to_all_v, whose choice depends on no count: `explain<float>(comm, all_to_all_v)`.
+/// The same for all_to_all_v, whose choice does not depend on the counts: `explain<float>(comm, all_to_all_v)`.
 template <class T, class Domain, class Collective, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_pairs)
 std::string explain(const communicator<Domain>& comm, const Collective&, const Options& options = {}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The forms that calls have: what the arguments of each are, in their order, and what is wrong with those of a call that is
-/// meant to have that form. `explain` and, for buffers in memory of devices, `explain_device` return the first thing they find.
+/// The forms of calls: the arguments of each form in their order, and the mistakes in a call that is meant to have that
+/// form. `explain` and, for buffers in device memory, `explain_device` return the first mistake.
 #pragma once
 
 #include <hocket/collective/detail/device_diagnostics.hpp>
@@ -26,8 +26,8 @@ struct reduction_form {
   static consteval sentence explain_buffers() {
     using in = typename Arguments::template at<1>;
     if (!Arguments::template has<1>) {
-      return "a reduction is called as (communicator, in, out, op, options), or with "
-             "in_place(buffer) in the place of in and out";
+      return "a reduction takes (communicator, in, out, op, options), or in_place(buffer) "
+             "instead of in and out";
     }
     if (constexpr sentence wrong = explain_input<in>(); wrong) return wrong;
     if (!Arguments::template has<2>) return "out is missing; use in_place(buffer) to have one buffer for both";
@@ -79,7 +79,7 @@ struct moving_form {
   }
 };
 
-/// (communicator, in, out, counts, options, code); all_to_all_v with two `Counts`, reduce_scatter_v with an operation.
+/// (communicator, in, out, counts, options, code); all_to_all_v has two `Counts`, reduce_scatter_v has an operation.
 template <bool Reduces, class... Counts>
 struct uneven_form {
   template <class Arguments>
@@ -177,7 +177,7 @@ struct exchange_form {
   }
 };
 
-/// What is wrong with a call of this form that fits no overload.
+/// Returns the first mistake in a call of this form that matches no overload.
 template <class Form, class... Arguments>
 consteval sentence explain_misuse() {
   using list = argument_list<Arguments...>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a call on buffers in memory of devices that fits no overload.
+/// The compiler's diagnostics for a call on buffers in device memory that matches no overload.
 #pragma once
 
 #include <hocket/collective/host/argument_diagnostics.hpp>
@@ -17,7 +17,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The type of elements of `Value`, if it is a buffer in memory of a device, or void.
+/// The element type of `Value` if it is a buffer in device memory; else void.
 template <class Value>
 struct device_element {
   using type = void;
@@ -37,11 +37,11 @@ using device_element_t = typename device_element<typename Arguments::template pl
 template <class Options>
 consteval sentence explain_stream() {
   if constexpr (!is_options<Options>) {
-    return "a call on buffers in memory of a device needs its operation, root, counts or tag, and then a stream, in "
-           "whose "
-           "order they are read and written: std::plus<>{}, with(cuda::stream_ref(stream)); there is no default stream";
+    return "pass the operation, root, counts or tag of a call on device buffers explicitly, and then the stream that "
+           "orders "
+           "its reads and writes: std::plus<>{}, with(cuda::stream_ref(stream)); there is no default stream";
   } else if constexpr (!Options::template has<kind::stream>) {
-    return "a call on buffers in memory of a device needs the stream in whose order they are read and written: "
+    return "a call on device buffers needs the stream that orders its reads and writes: pass "
            "with(cuda::stream_ref(stream)); there is no default stream";
   } else {
     return {};
@@ -53,30 +53,30 @@ inline constexpr bool is_device_in_place = false;
 template <class T, class Space>
 inline constexpr bool is_device_in_place<device_in_place<T, Space>> = true;
 
-/// What is wrong with argument I, where a buffer is to be, in such memory or not.
+/// Returns the mistake in argument I, which must be a buffer in device or host memory.
 template <class Arguments, std::size_t I>
 consteval sentence explain_one_buffer() {
   using argument = typename Arguments::template plain<I>;
   if (is_device_in_place<argument>) {
-    return "in_place(buffer) stands for both in and out of all_reduce, once: all_reduce(comm, in_place(buffer), "
-           "...); other calls take two buffers, or one";
+    return "in_place(buffer) replaces both in and out of all_reduce: pass it once, as in all_reduce(comm, "
+           "in_place(buffer), ...); pass in and out, or one buffer, to other calls";
   }
   if (!is_device_buffer<argument> && !std::is_pointer_v<argument> && !contiguous_buffer<argument>) {
-    return "a buffer is missing, or another argument stands in its place: calls take in and out, but for "
-           "broadcast, send and recv, and all_reduce of in_place(buffer)";
+    return "a buffer is missing, or another argument is in its place: calls take in and out, except broadcast, "
+           "send, recv, and all_reduce of in_place(buffer)";
   }
   return {};
 }
 
-/// What is wrong with two buffers of which one at least is in such memory.
+/// Returns the mistake in two buffers, at least one of which is in device memory.
 template <class Arguments, std::size_t In, std::size_t Out>
 consteval sentence explain_device_pair() {
   constexpr sentence wrong = first_of({explain_one_buffer<Arguments, In>(), explain_one_buffer<Arguments, Out>()});
   if (wrong) return wrong;
   if (!is_device_buffer<typename Arguments::template plain<In>> ||
       !is_device_buffer<typename Arguments::template plain<Out>>) {
-    return "in and out must both be in memory that devices know, or both be the host's: say cuda::device(...), "
-           "cuda::pinned(...) or cuda::managed(...) of both, or copy one of them";
+    return "in and out must both be tagged buffers, or both be untagged host buffers: pass both as cuda::device(...), "
+           "cuda::pinned(...) or cuda::managed(...), or copy one of them";
   }
   return {};
 }
@@ -96,13 +96,13 @@ consteval sentence explain_device_elements() {
   return {};
 }
 
-/// A stream among the options at I, which can't be left out, and what comes after them.
+/// Checks the options at I, which must be passed and must have a stream, and the arguments after them.
 template <class Arguments, std::size_t I>
 consteval sentence explain_device_options() {
   return first_of({explain_stream<typename Arguments::template plain<I>>(), explain_options<Arguments, I>()});
 }
 
-/// Argument I, the operation on elements of `T`, and the options after it, with a stream. The operation can't be left out.
+/// Checks argument I, the operation on elements of `T`, which can't be omitted, and the options with a stream after it.
 template <class Arguments, std::size_t I, class T>
 consteval sentence explain_device_operation_and_options() {
   using given = typename Arguments::template plain<I>;
@@ -115,7 +115,7 @@ consteval sentence explain_device_operation_and_options() {
   }
 }
 
-/// The buffers of a collective: in and out, or one for both, of which the last is argument `Result`.
+/// Checks the buffers of a collective: in and out, or one for both. The last buffer is argument `Result`.
 template <class Arguments, std::size_t Result>
 consteval sentence explain_device_buffers() {
   if constexpr (Result == 2) {
@@ -124,8 +124,8 @@ consteval sentence explain_device_buffers() {
   return explain_device_elements<device_element_t<Arguments, 1>, device_element_t<Arguments, Result>>();
 }
 
-/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code); without `op` if
-/// nothing is combined; (communicator, buffer, root, options, code).
+/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code), without `op` if
+/// the call has no operation; or (communicator, buffer, root, options, code).
 template <class Form, class Arguments>
 consteval sentence explain_device_collective() {
   using first = typename Arguments::template plain<1>;
@@ -164,7 +164,7 @@ consteval sentence explain_device_uneven() {
 template <bool Receives, class Arguments>
 consteval sentence explain_device_one_way() {
   using element = device_element_t<Arguments, 1>;
-  if (!is_device_buffer<typename Arguments::template plain<1>>) return "the buffer comes right after the communicator";
+  if (!is_device_buffer<typename Arguments::template plain<1>>) return "pass the buffer right after the communicator";
   return first_of({explain_one_buffer<Arguments, 1>(), Receives ? explain_device_output<element>() : sentence(),
                    explain_element<std::remove_const_t<element>>(), explain_peer<Arguments, 2>(),
                    explain_said_tag<Arguments, 3>(), explain_device_options<Arguments, 4>()});

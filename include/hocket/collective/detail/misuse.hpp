@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a call that fits no overload: in words, the first thing that is wrong with it.
+/// The compiler's diagnostic for a call that matches no overload: one sentence about its first mistake.
 ///
-/// Without this, it would list every overload with every constraint. Each collective's function object is an
-/// `with_misuse_diagnostics<Calls>`: `Calls` has the overloads that do something, and this adds the one for calls that fit none of
-/// them. It is deleted, so that such calls are not invocable for std::is_invocable, requires-expressions and concepts, and a
-/// template argument of it is the sentence: core/explanation.hpp.
+/// Without it, the compiler would list every overload with every constraint. The function object of each collective is
+/// a `with_misuse_diagnostics<Calls>`: `Calls` has the real overloads, and this adds one for calls that match none.
+/// The added overload is deleted, so that such calls are not invocable for std::is_invocable, requires-expressions and
+/// concepts. The sentence is one of its template arguments: see core/explanation.hpp.
 #pragma once
 
 #include <hocket/collective/detail/call_diagnostics.hpp>
@@ -23,15 +23,15 @@ concept valid_call = std::is_invocable_v<const typename std::remove_cvref_t<Coll
 
 namespace detail {
 
-/// What is wrong with a call that fits none of `Calls`. There is none of this for one that fits. Not consteval: then nvcc 13 does
-/// not find the overload below.
+/// Returns the mistake in a call that matches none of `Calls`; takes no part in overload resolution otherwise. Not
+/// consteval, because nvcc 13 would then not find the overload below.
 template <class Calls, class Form, class... Arguments>
   requires(!std::is_invocable_v<const Calls&, Arguments...>)
 constexpr auto why_refused() {
   return in_words([] { return explain_misuse<Form, Arguments...>(); });
 }
 
-/// `Calls`, and one overload more, deleted, for every call that fits none of theirs.
+/// `Calls` and one more, deleted overload for every call that matches none of theirs.
 template <class Calls, class Form>
 struct with_misuse_diagnostics : Calls {
   using calls = Calls;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of one argument of a call that fits no overload: each function returns in words the first thing that is
-/// wrong with it, or nothing. None asserts it, so that std::is_invocable and others can ask about a call without an error.
+/// The compiler's diagnostics for one argument of a call that matches no overload. Each function returns a sentence
+/// about the first mistake, or nothing. None asserts, so that std::is_invocable and concepts give no error.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -27,7 +27,7 @@ struct is_in_place : std::false_type {};
 template <class T>
 struct is_in_place<in_place_buffer<T>> : std::true_type {};
 
-/// The arguments of a call that was not understood. Those that are missing are `none`.
+/// The arguments of a call that matches no overload. Missing arguments are `none`.
 template <class... Arguments>
 struct argument_list {
   struct none {};
@@ -44,21 +44,21 @@ struct argument_list {
 template <class Arguments>
 consteval sentence explain_communicator() {
   if (!is_communicator<typename Arguments::template plain<0>>::value) {
-    return "the first argument must be a communicator, such as local::run and ucx::connect make them";
+    return "the first argument must be a communicator, such as one from local::run or ucx::connect";
   }
   return {};
 }
 
-/// What `T` is, where it is clear that it was meant for another place.
+/// Explains an argument of type `T` that clearly belongs to another place.
 template <class T>
 consteval sentence explain_stray() {
   if (std::is_same_v<T, std::error_code>) {
-    return "the std::error_code comes last, and nothing before it can be left out: std::plus<>{} where there is an "
-           "operation, and with(), as in (comm, in, out, std::plus<>{}, with(), code)";
+    return "the std::error_code must be the last argument, and no argument before it can be omitted: pass the "
+           "operation, if any, and with(), as in (comm, in, out, std::plus<>{}, with(), code)";
   }
   if (is_in_place<T>::value) {
-    return "in_place(buffer) stands for both in and out of all_reduce, once: all_reduce(comm, in_place(buffer)); other "
-           "calls take two buffers";
+    return "in_place(buffer) replaces both in and out of all_reduce: pass it once, as in all_reduce(comm, "
+           "in_place(buffer)); pass in and out to other calls";
   }
   return {};
 }
@@ -68,13 +68,13 @@ consteval sentence explain_input() {
   using plain = std::remove_cvref_t<Range>;
   if (constexpr sentence stray = explain_stray<plain>(); stray) return stray;
   if (std::is_same_v<plain, std::vector<bool>>) {
-    return "std::vector<bool> keeps bits, which can't be sent as elements: use a vector of unsigned char";
+    return "std::vector<bool> stores bits, which can't be sent as elements: use a vector of unsigned char";
   }
   if (std::is_pointer_v<plain>) {
-    return "a buffer must know its size, and a pointer does not: std::span(pointer, count)";
+    return "a buffer must have a size, and a pointer has none: pass std::span(pointer, count)";
   }
   if (!contiguous_buffer<std::remove_reference_t<Range>>) {
-    return "a buffer must be a contiguous range that knows its size: a vector, an array, a span";
+    return "a buffer must be a contiguous range with a size: a vector, an array, or a span";
   }
   return {};
 }
@@ -83,7 +83,7 @@ template <class Range>
 consteval sentence explain_output() {
   if (constexpr sentence wrong = explain_input<Range>(); wrong) return wrong;
   if (!lasting_buffer<Range>) {
-    return "a buffer that receives a result is a temporary, and gone with it: give it a name";
+    return "a buffer that receives a result is a temporary, which is destroyed with the result: pass a named buffer";
   }
   if (!writable_buffer<Range>) {
     return "a buffer that receives a result must be writable; its elements are const here";
@@ -93,12 +93,12 @@ consteval sentence explain_output() {
 
 template <class T>
 consteval sentence explain_element() {
-  if (std::is_pointer_v<T>) return "elements must not be pointers: they mean nothing on another rank";
-  if (!std::is_trivially_copyable_v<T>) return "elements must be trivially copyable: their bytes are what travels";
+  if (std::is_pointer_v<T>) return "elements must not be pointers: a pointer is invalid on another rank";
+  if (!std::is_trivially_copyable_v<T>) return "elements must be trivially copyable, because their bytes are sent";
   return {};
 }
 
-/// ... of `Range`, if it has any: others are not the matter of this.
+/// Checks the element type of `Range` if it is a buffer; other functions report what is not one.
 template <class Range>
 consteval sentence explain_elements_of() {
   if constexpr (contiguous_buffer<std::remove_reference_t<Range>>) return explain_element<element_type_t<Range>>();
@@ -113,7 +113,7 @@ consteval sentence explain_same_elements() {
   return {};
 }
 
-/// What is wrong with two buffers, of which the call reads the one and writes the other.
+/// Returns the mistake in two buffers: the call reads `In` and writes `Out`.
 template <class In, class Out>
 consteval sentence explain_pair() {
   constexpr sentence wrong = first_of({explain_input<In>(), explain_output<Out>()});
@@ -124,55 +124,55 @@ consteval sentence explain_pair() {
   }
 }
 
-/// Whether `Op` may be meant as an operation.
+/// Explains an argument in the place of the operation that can't be meant as one.
 template <class Op>
 consteval sentence explain_place_of_operation() {
-  if (is_options<Op>) return "the operation comes before with(...): say std::plus<>{} for a sum";
+  if (is_options<Op>) return "the operation comes before with(...): pass std::plus<>{} for a sum";
   if (property<Op>) {
     return "an algorithm, a timeout and other properties are options, made by with(...), and come after the "
            "operation: std::plus<>{}, with(ring)";
   }
   if (std::is_arithmetic_v<Op>) {
-    return "a number in the place of the operation: the buffers say how many elements there are, and the "
-           "operation is a function object, as std::plus<>{}";
+    return "a number was passed in place of the operation: the number of elements is that of the buffers, and "
+           "the operation must be a function object, such as std::plus<>{}";
   }
   return explain_stray<Op>();
 }
 
-/// Only if nothing else is wrong: to find out whether it can be called, the compiler may have to look into the operation, and
-/// an error in there ends the search.
+/// Must be called after all other checks: to find out whether the operation can be called, the compiler may have to
+/// instantiate it, and an error inside it ends the diagnosis.
 template <class Op, class T>
 consteval sentence explain_operation() {
   if (!std::is_trivially_copyable_v<Op>) {
     return "the reduction operation must be trivially copyable: capture values, not containers";
   }
   if (rounds_first<Op, T>) {
-    return "the reduction operation works on another type, to which the elements, or its factor, would be "
-           "rounded first: std::plus<>{} adds elements as what they are";
+    return "the reduction operation works on another type, to which the elements or its factor would be "
+           "rounded first: use std::plus<>{}, which adds elements in their own type";
   }
   if (!reduction_for<Op, T>) {
-    return "the reduction operation must be callable as op(a, b) on const elements and give one of them, "
+    return "the reduction operation must be callable as op(a, b) on const elements and return an element, "
            "or have prepare, combine and finish: see hocket/operation/traits.hpp";
   }
   return {};
 }
 
-/// The end of every call: with(...), and a std::error_code for those who want no exception.
+/// Checks the end of a call: with(...), and a std::error_code if the caller wants no exception.
 template <class Arguments, std::size_t I>
 consteval sentence explain_options() {
   using last = typename Arguments::template plain<I>;
   if (constexpr sentence stray = explain_stray<last>(); stray) return stray;
   if (Arguments::template has<I> && !is_options<last>) {
-    return "the argument in the place of the options must be made by with(...), as in "
-           "with(ring, timeout(5s)); those before it must not be left out";
+    return "the options must be made by with(...), as in with(ring, timeout(5s)), and no "
+           "argument before them can be omitted";
   }
   if (Arguments::template has<I + 1> && !std::is_same_v<typename Arguments::template at<I + 1>, std::error_code&>) {
-    return "the last argument can be a std::error_code, which must not be const or a temporary";
+    return "the last argument must be a std::error_code that is neither const nor a temporary";
   }
   return {};
 }
 
-/// Argument I, the operation on elements of `T`, which can be left out, and what comes after it.
+/// Checks argument I, the operation on elements of `T`, which can be omitted, and the arguments after it.
 template <class Arguments, std::size_t I, class T>
 consteval sentence explain_operation_and_options() {
   using given = typename Arguments::template plain<I>;
@@ -184,29 +184,29 @@ consteval sentence explain_operation_and_options() {
   }
 }
 
-/// Only the _async forms refuse what is otherwise a buffer.
+/// Explains temporary buffers, which only the _async forms refuse.
 template <class... Arguments>
 consteval sentence explain_lifetime() {
   if (!(... && (!contiguous_buffer<std::remove_reference_t<Arguments>> || lasting_buffer<Arguments>))) {
-    return "a buffer of an _async call is a temporary, which would be gone before the operation is over: "
-           "give it a name and keep it until the request is over";
+    return "a buffer of an _async call is a temporary, which would be destroyed before the operation completes: "
+           "pass a named buffer that exists until the request has completed";
   }
   return {};
 }
 
-/// Whether argument I is a `Wanted`: the lengths of blocks.
+/// Checks that argument I, the lengths of blocks, is a `Wanted`.
 template <class Arguments, std::size_t I, class Wanted>
 consteval sentence explain_counts() {
   if (std::is_same_v<typename Arguments::template plain<I>, Wanted>) return {};
   if (std::is_same_v<Wanted, counts>) {
-    return "the lengths of the ranks' blocks are said as counts{lengths}, after in and out: `lengths` has "
-           "a std::size_t for each rank";
+    return "pass the lengths of the ranks' blocks as hocket::counts{lengths}, after in and out: `lengths` "
+           "must have a std::size_t for each rank";
   }
-  return "the lengths of blocks are said as send_counts{lengths}, receive_counts{lengths}, "
-         "after in and out: both have a std::size_t for each rank";
+  return "pass the lengths of blocks as hocket::send_counts{lengths}, hocket::receive_counts{lengths}, "
+         "after in and out: both must have a std::size_t for each rank";
 }
 
-/// ... one after the other, of each of the `Counts`.
+/// Checks the arguments from I on against the types `First, Others...`.
 template <class Arguments, std::size_t I, class First, class... Others>
 consteval sentence explain_all_counts() {
   if (constexpr sentence wrong = explain_counts<Arguments, I, First>(); wrong) return wrong;
@@ -214,41 +214,41 @@ consteval sentence explain_all_counts() {
   return {};
 }
 
-/// What calls with counts can't be given.
+/// Explains in_place(...), which calls with counts do not take.
 template <class Arguments>
 consteval sentence explain_two_buffers() {
   if (is_in_place<typename Arguments::template plain<1>>::value) {
-    return "calls with counts have no in_place(buffer): pass in and out; for all_gather_v and "
-           "reduce_scatter_v the one may be this rank's block of the other";
+    return "calls with counts do not take in_place(buffer): pass in and out; in all_gather_v and "
+           "reduce_scatter_v one may be this rank's block of the other";
   }
   return {};
 }
 
-/// For what no rule above found wrong.
+/// The fallback if no rule above has found a mistake.
 template <class... Arguments>
 consteval sentence explain_surplus() {
   using last = typename argument_list<Arguments...>::template plain<sizeof...(Arguments) - 1>;
   if (std::is_same_v<last, std::error_code>) {
-    return "an _async form takes no std::error_code: its request tells by one, as in started.wait(code)";
+    return "an _async form takes no std::error_code: pass it to the request, as in started.wait(code)";
   }
-  return "too many arguments, or one in the place of another";
+  return "too many arguments, or arguments in the wrong order";
 }
 
-/// Whether argument I, if there is one, is a `Wanted`.
+/// True if argument I is missing or is a `Wanted`.
 template <class Arguments, std::size_t I, class Wanted>
 inline constexpr bool is_or_missing =
     !Arguments::template has<I> || std::is_same_v<typename Arguments::template plain<I>, Wanted>;
 
 template <class Arguments, std::size_t I>
 consteval sentence explain_root() {
-  if (!is_or_missing<Arguments, I, root>) return "the root is said as root{0}, after the buffer and before with(...)";
+  if (!is_or_missing<Arguments, I, root>) return "pass the root as hocket::root{0}, after the buffer and before with(...)";
   return {};
 }
 
 template <class Arguments, std::size_t I>
 consteval sentence explain_peer() {
   if (!std::is_same_v<typename Arguments::template plain<I>, peer>) {
-    return "the rank at the other end is said as peer{1}, right after its buffer";
+    return "pass the other rank as hocket::peer{1}, right after its buffer";
   }
   return {};
 }
@@ -256,19 +256,19 @@ consteval sentence explain_peer() {
 template <class Arguments, std::size_t I>
 consteval sentence explain_said_tag() {
   if (!is_or_missing<Arguments, I, tag>) {
-    return "the tag is said as tag{7}; in front of with(...) it can't be left out: tag{0}";
+    return "pass the tag as hocket::tag{7}; before with(...) it can't be omitted: pass hocket::tag{0}";
   }
   return {};
 }
 
-/// Says by a static_assert what is wrong in a call that fits, and returns whether nothing is. For options that are for buffers
-/// with a tag alone, and even as a hint mean nothing here: whoever says them thinks of other memory.
+/// Refuses, by a static_assert, options of a call on host buffers that are for tagged buffers only. Returns whether
+/// there are none. They are refused even as a hint, because a caller that passes them expects device memory.
 template <class Options>
 consteval bool explain_device_options_of_a_host() {
   constexpr bool has_none = !Options::template has<kind::stream> && !Options::template has<kind::staging>;
   static_assert(has_none,
-                "with(...): a stream, or cuda::staging, goes with buffers that have a tag, such as cuda::device(...); "
-                "these have none, and the processor reads and writes them, whatever a stream does");
+                "with(...): a stream or cuda::staging is valid only with tagged buffers, such as cuda::device(...); "
+                "these buffers are untagged, and the host reads and writes them regardless of a stream");
   return has_none;
 }
 

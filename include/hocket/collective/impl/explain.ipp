@@ -19,10 +19,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The algorithm that a call's options name, as far as they do.
+/// The algorithm that the options of a call name, if any.
 struct named_algorithm {
   std::string name;     ///< empty: the cheapest is chosen
-  std::string refusal;  ///< why a call that names it fails; empty if it does not
+  std::string refusal;  ///< why the algorithm can't run here; empty if it can
 };
 
 inline std::string size_in_words(const selection::query& asked) {
@@ -32,12 +32,12 @@ inline std::string size_in_words(const selection::query& asked) {
 
 inline std::string heading_of(const selection::query& asked) {
   const bool equal = asked.lengths_are_known && asked.total_bytes == 0;
-  const char* const up_to = equal ? "" : asked.lengths_are_known ? "up to " : "any length, taken for ";
+  const char* const up_to = equal ? "" : asked.lengths_are_known ? "up to " : "any length, estimated as ";
   return concat({plan::to_string(asked.what.kind), equal ? "" : "_v", " of ", up_to, size_in_words(asked),
                  asked.what.blocks(asked.ranks) > 1 ? " per block" : "", " on ", asked.ranks, " ranks\n"});
 }
 
-/// What the table says behind the price of `row`.
+/// Returns the remark that the table prints after the price of `row`.
 inline std::string remark_on(const selection::candidate& row, const selection::candidate& best,
                              const named_algorithm& named) {
   if (named.name == row.name && !named.refusal.empty()) return "<- named by with(...), which fails: " + named.refusal;
@@ -66,7 +66,7 @@ inline std::string explain_table(const selection::query& asked, const named_algo
          '\n';
 }
 
-/// The query of a call, whose lengths may be more than memory can hold.
+/// Returns the query of a call. Its lengths may exceed what memory can hold, so products are saturated.
 template <class State>
 selection::query question_of(const State& state, const call_request& asked) {
   selection::query result = query_of(state, asked);
