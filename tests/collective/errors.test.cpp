@@ -56,7 +56,7 @@ TEST_CASE("arguments that can't be right are refused, and nothing else changes")
     std::vector<float> five(5), six(6), seven(7), many(100);
     const std::span<float> all(many);
     check_refused(me, "in has 5 elements and out 6", [&] { hocket::all_reduce(comm, five, six); });
-    check_refused(me, "in has 5 elements and out 5; in must have as many as out for each rank",
+    check_refused(me, "in has 5 elements and out 5; in must have the size of out times the number of ranks",
                   [&] { hocket::reduce_scatter(comm, five, std::span(five)); });
     check_refused(me, "in has 5 elements and out 6", [&] { hocket::all_gather(comm, five, six); });
     check_refused(me, "in has 7 elements and out 7", [&] { hocket::all_to_all(comm, seven, std::span(seven)); });
@@ -104,7 +104,7 @@ TEST_CASE("plans that can't do what is asked for are refused") {
     check_refused(me, "0 pieces",
                   [&] { hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(0))); });
     for (const std::uint32_t pieces : {~0U, 0x80000001U, 1U << 16U}) {
-      check_refused(me, "pieces; it can have 65536", [&] {
+      check_refused(me, "pieces; the maximum is 65536", [&] {
         hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::double_tree(pieces)));
       });
     }

@@ -76,14 +76,14 @@ TEST_CASE("counts that do not fit their buffers are refused before anything is s
       return [&] { hocket::all_gather_v(me.comm(), in, to, hocket::counts{counts}); };
     };
     refuses("counts has 3 numbers; there must be one for each of the 2 ranks", gather(three, out));
-    refuses("says", gather(other, out));
-    refuses("out has 5 elements; the sum of counts says 3", gather(right, five));
+    refuses("the count of this rank is", gather(other, out));
+    refuses("out has 5 elements; the sum of counts is 3", gather(right, five));
     refuses("more than memory can hold", gather(vast, out));
     refuses("overlap", [&] {
       hocket::all_gather_v(me.comm(), std::span(out).subspan(1 - rank, rank + 1), out, hocket::counts{right});
     });
     std::vector<float> pair(2), one(1);
-    refuses("in has 2 elements; the sum of counts says 3",
+    refuses("in has 2 elements; the sum of counts is 3",
             [&] { hocket::reduce_scatter_v(me.comm(), pair, in, hocket::counts{right}); });
     refuses("overlap", [&] {
       hocket::all_to_all_v(me.comm(), pair, pair, hocket::send_counts{lengths{1, 1}},

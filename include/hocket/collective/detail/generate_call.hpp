@@ -2,12 +2,12 @@
 /// @file
 /// Makes the function objects of all calls, such as `all_reduce` and `all_reduce_async`, from their shapes.
 ///
-/// A shape says which arguments a call has, and in which order. It has a class template `overloads<How>`: the call operators
-/// with and without a `std::error_code`, for buffers in host memory and in device memory. `How` is `blocking` or `starting`.
-/// The shapes are in moving_call.hpp, reducing_call.hpp and message_call.hpp.
+/// A shape defines the arguments of a call and their order. It has a class template `overloads<How>`: the call
+/// operators with and without a `std::error_code`, for buffers in host memory and in device memory. `How` is `blocking`
+/// or `starting`. The shapes are in moving_call.hpp, reducing_call.hpp and message_call.hpp.
 ///
-/// Calls on device memory are run by `device_calls<Space>`, of which this header needs no definition. The definition for CUDA
-/// comes with <hocket/cuda.cuh>, included before or after this header, and only where collectives are included too: so
+/// `device_calls<Space>` runs calls on device memory. This header does not need its definition. <hocket/cuda.cuh>,
+/// included before or after this header, provides the one for CUDA, but only if collectives are included too: so
 /// <hocket/cuda.cuh> alone costs no more to compile than its kernels.
 #pragma once
 
@@ -30,7 +30,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The form that returns when the call is over on the host. It alone has an overload with a `std::error_code`.
+/// The form that returns when the call has completed on the host. Only it has an overload with a `std::error_code`.
 struct blocking {
   using result = void;
   static constexpr bool blocks = true;
@@ -50,7 +50,7 @@ struct blocking {
   static void give(const outcome& found) { deliver(found); }
 };
 
-/// The form that returns a request at once.
+/// The form that returns a request immediately.
 struct starting {
   using result = request;
   static constexpr bool blocks = false;
@@ -74,24 +74,24 @@ struct starting {
 template <class Shape, class How = blocking>
 using call = with_misuse_diagnostics<typename Shape::template overloads<How>, typename Shape::form>;
 
-/// ... of its `_async` form.
+/// The function object of the `_async` form of a call.
 template <class Shape>
 using call_async = call<Shape, starting>;
 
 // ── Buffers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// A range that the call reads. It must outlive the call where the operation continues after the call has returned.
+/// A range that the call reads. It must outlive a call whose operation continues after the call has returned.
 template <class Range, class How>
 concept input_range =
     (How::blocks && contiguous_buffer<std::remove_reference_t<Range>>) || (!How::blocks && lasting_buffer<Range>);
 
-/// A tagged buffer, such as `cuda::device(...)`, to be read by a call with these options.
+/// A tagged buffer, such as `cuda::device(...)`, that a call with these options can read.
 template <class Buffer, class Options>
 concept device_input = is_device_buffer<std::remove_cvref_t<Buffer>> && requires {
   typename std::remove_cvref_t<Buffer>::value_type;
 } && (device_calls<typename std::remove_cvref_t<Buffer>::space>::template takes<Options>);
 
-/// ... to be written.
+/// A tagged buffer that a call with these options can write.
 template <class Buffer, class Options>
 concept device_output =
     device_input<Buffer, Options> && !std::is_const_v<typename std::remove_cvref_t<Buffer>::element_type>;
@@ -102,7 +102,7 @@ concept input_buffer = input_range<Buffer, How> || device_input<Buffer, Options>
 template <class Buffer, class Options>
 concept output_buffer = writable_buffer<Buffer> || device_output<Buffer, Options>;
 
-/// Whether elements of `T` may be sent to a buffer of `U`.
+/// True if elements of `T` may be sent to a buffer of `U`.
 template <class T, class U>
 concept device_pair = std::is_same_v<std::remove_const_t<T>, U>;
 
@@ -118,13 +118,13 @@ struct element_of_buffer<Buffer> {
 template <class Buffer>
 using element_of_buffer_t = typename element_of_buffer<Buffer>::type;
 
-/// Whether a call may read `In` and write `Out`: both in host memory, or both in device memory.
+/// True if a call may read `In` and write `Out`: both in host memory, or both in device memory.
 template <class In, class Out, class How, class Options>
 concept exchange_pair =
     ((input_range<In, How> && writable_buffer<Out>) || (device_input<In, Options> && device_output<Out, Options>)) &&
     element<element_of_buffer_t<In>> && element<element_of_buffer_t<Out>>;
 
-/// ... with elements of one type.
+/// The same with elements of one type.
 template <class In, class Out, class How, class Options>
 concept buffer_pair =
     exchange_pair<In, Out, How, Options> && std::is_same_v<element_of_buffer_t<In>, element_of_buffer_t<Out>>;

@@ -23,7 +23,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Sets what the message sends, and to which rank.
+/// Sets the buffer that the message sends, and the receiving rank.
 template <class Buffer>
 void set_sent(message_spec& spec, const Buffer& buffer, peer to) {
   spec.to = to.rank;
@@ -34,7 +34,7 @@ void set_sent(message_spec& spec, const Buffer& buffer, peer to) {
     spec.sent_type = element_signature<element_type_t<Buffer>>();
   }
 }
-/// Sets where the message is received, and from which rank.
+/// Sets the buffer that receives the message, and the sending rank.
 template <class Buffer>
 void set_received(message_spec& spec, Buffer& buffer, peer from) {
   spec.from = from.rank;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The shapes of collectives that combine nothing: see generate_call.hpp.
+/// The shapes of collectives that move elements without combining them: see generate_call.hpp.
 #pragma once
 
 #include <hocket/collective/detail/call_diagnostics.hpp>
@@ -27,7 +27,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Runs a call on buffers in host memory that combines nothing. Out of line, so that call sites stay small.
+/// Runs a call on buffers in host memory that only moves elements. Out of line, so that call sites stay small.
 template <plan::collective_kind Kind, class How, class Domain, class T, class Options, class... Counts>
 HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, int root,
                                const Options& options, const std::source_location& site, const Counts&... lengths) {
@@ -36,7 +36,7 @@ HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const
   return How::template run<Kind>(comm, call, options, site);
 }
 
-/// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, where blocks have given ones.
+/// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, if blocks have given ones.
 template <plan::collective_kind Kind, class... Counts>
 struct moving {
   using form = std::conditional_t<sizeof...(Counts) == 0, moving_form, uneven_form<false, Counts...>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The shape of collectives that combine: see generate_call.hpp.
+/// The shape of collectives that combine elements: see generate_call.hpp.
 #pragma once
 
 #include <hocket/collective/detail/call_diagnostics.hpp>
@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Runs a reduction of buffers in host memory by an operation that reductions run. Out of line, so that call sites stay small.
+/// Runs a reduction of buffers in host memory by the effective operation. Out of line, so that call sites stay small.
 template <plan::collective_kind Kind, class How, class Domain, class T, class Op, class Options, class... Counts>
 HOCKET_NO_INLINE auto run_reduction(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out,
                                     const Op& op, const Options& options, const std::source_location& site,
@@ -35,7 +35,7 @@ HOCKET_NO_INLINE auto run_reduction(const communicator<Domain>& comm, std::span<
   return How::template run<Kind>(comm, call, options, site);
 }
 
-/// The same, or a shorter way: all_reduce.hpp specializes it.
+/// The same, possibly by a faster path: all_reduce.hpp specializes it.
 template <plan::collective_kind Kind, class How>
 struct host_reduction {
   template <class Domain, class T, class Op, class Options, class... Counts>
@@ -45,7 +45,7 @@ struct host_reduction {
   }
 };
 
-/// `in_place(...)` of a buffer in host memory, or of a tagged one in a call with these options.
+/// True for `in_place(...)` of a buffer in host memory, or of a tagged buffer that a call with these options can write.
 template <class Buffer, class Options>
 inline constexpr bool is_in_place_argument = false;
 template <class T, class Options>
@@ -60,8 +60,8 @@ concept in_place_argument = is_in_place_argument<std::remove_cvref_t<Buffer>, Op
 template <class Buffer>
 using element_in_place_t = typename decltype(std::remove_cvref_t<Buffer>::elements)::value_type;
 
-/// (communicator, in, out, lengths..., op, options, code), and for `all_reduce` (communicator, in_place(buffer), op, options,
-/// code). `Counts` are the types of the lengths, where blocks have given ones.
+/// (communicator, in, out, lengths..., op, options, code), and for `all_reduce` (communicator, in_place(buffer), op,
+/// options, code). `Counts` are the types of the lengths, if blocks have given ones.
 template <plan::collective_kind Kind, class... Counts>
 struct reducing {
   using form = std::conditional_t<sizeof...(Counts) == 0, reduction_form, uneven_form<true, Counts...>>;

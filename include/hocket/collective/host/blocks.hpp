@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the vector of a call is cut into blocks, one for each rank: of equal length, or of lengths that the caller
-/// gives.
+/// The division of a call's vector into blocks, one for each rank: of equal length, or of lengths given by the caller.
 ///
-/// Checks and signatures read the caller's counts; what runs has `block_places`, offsets in memory that the communicator
-/// lends, so that the counts may go once the call is made.
+/// Checks and signatures read the caller's counts. The running operation has `block_places`, offsets in memory borrowed
+/// from the communicator, so that the caller may destroy the counts when the call has been made.
 #pragma once
 
 #include <hocket/communicator/last_call.hpp>
@@ -33,25 +32,25 @@ namespace detail {
 /// The lengths of a call's blocks, as its caller gives them.
 struct block_counts {
   block_lengths lengths = block_lengths::equal;
-  std::span<const std::size_t> counts = {};    ///< all ranks know them; or the lengths of what this rank sends
-  std::span<const std::size_t> received = {};  ///< known to pairs: of what this rank receives
+  std::span<const std::size_t> counts = {};    ///< of all blocks; known to pairs: of the blocks that this rank sends
+  std::span<const std::size_t> received = {};  ///< known to pairs: of the blocks that this rank receives
 };
 
-/// What a call with counts of these types has. `all_gather_v` and `reduce_scatter_v` have `counts`, `all_to_all_v` has
-/// `send_counts` and `receive_counts`.
+/// Returns the blocks of a call with these counts. `all_gather_v` and `reduce_scatter_v` have `counts`, `all_to_all_v`
+/// has `send_counts` and `receive_counts`.
 constexpr block_counts blocks_of() noexcept { return {}; }
 inline block_counts blocks_of(counts lengths) noexcept { return {block_lengths::known_to_all, lengths.of_ranks}; }
 inline block_counts blocks_of(send_counts sent, receive_counts received) noexcept {
   return {block_lengths::known_to_pairs, sent.of_ranks, received.of_ranks};
 }
 
-/// What it has, by the types of its counts.
+/// The kind of block lengths of a call with counts of these types.
 template <class... Counts>
 inline constexpr block_lengths lengths_by = sizeof...(Counts) == 0   ? block_lengths::equal
                                             : sizeof...(Counts) == 1 ? block_lengths::known_to_all
                                                                      : block_lengths::known_to_pairs;
 
-/// The name of the call for people.
+/// The name of the call for error messages.
 constexpr const char* call_name(plan::collective_kind kind, block_lengths lengths) noexcept {
   if (lengths == block_lengths::equal) return plan::to_string(kind);
   if (lengths == block_lengths::known_to_pairs) return "all_to_all_v";
@@ -61,7 +60,7 @@ constexpr std::uint32_t call_kind_signature(plan::collective_kind kind, block_le
   return lengths == block_lengths::equal ? static_cast<std::uint32_t>(kind) : hash_text(call_name(kind, lengths));
 }
 
-/// What is wrong with one list of counts; no failure if nothing is. `total` gets their sum.
+/// Checks one list of counts and stores their sum in `total`.
 inline outcome check_counts(const char* name, std::span<const std::size_t> counts, int ranks, std::size_t& total) {
   if (counts.size() != static_cast<std::size_t>(ranks)) {
     return make_failure(
@@ -78,12 +77,12 @@ inline outcome check_counts(const char* name, std::span<const std::size_t> count
   return {};
 }
 
-/// Of a buffer that has not as many elements as the counts say.
+/// Returns the error for a buffer whose size differs from the counts.
 inline failure wrong_size(const char* buffer, std::size_t has, const char* source, std::size_t wanted) {
-  return make_failure(errc::invalid_argument, concat({buffer, " has ", has, " elements; ", source, " says ", wanted}));
+  return make_failure(errc::invalid_argument, concat({buffer, " has ", has, " elements; ", source, " is ", wanted}));
 }
 
-/// Whether buffers of `in` and `out` elements are what the counts of a call of `kind` say on this rank.
+/// Checks that buffers of `in` and `out` elements match the counts of a call of `kind` on this rank.
 inline outcome check_blocks(const block_counts& blocks, plan::collective_kind kind, int rank, int ranks, std::size_t in,
                             std::size_t out) {
   const auto place = static_cast<std::size_t>(rank);
@@ -94,7 +93,7 @@ inline outcome check_blocks(const block_counts& blocks, plan::collective_kind ki
     if (wrong.failed()) return wrong;
     const std::size_t own = blocks.counts[place];
     const std::size_t block = gathers ? in : out, whole = gathers ? out : in;
-    if (block != own) return wrong_size(gathers ? "in" : "out", block, "counts, at the place of this rank,", own);
+    if (block != own) return wrong_size(gathers ? "in" : "out", block, "the count of this rank", own);
     if (whole != total) return wrong_size(gathers ? "out" : "in", whole, "the sum of counts", total);
     return {};
   }
@@ -110,7 +109,7 @@ inline outcome check_blocks(const block_counts& blocks, plan::collective_kind ki
                                                       blocks.received[place], "; they must be equal"}));
 }
 
-/// Where the block of `rank` begins, if all ranks know the lengths.
+/// Returns the offset of the block of `rank`, in elements, if all ranks know the lengths.
 inline std::ptrdiff_t begin_of_block(const block_counts& blocks, int rank) noexcept {
   std::size_t begin = 0;
   for (int before = 0; before < rank; ++before) begin += blocks.counts[static_cast<std::size_t>(before)];
@@ -121,25 +120,25 @@ inline std::size_t longest_block(const block_counts& blocks) noexcept {
   return blocks.counts.empty() ? 0 : *std::ranges::max_element(blocks.counts);
 }
 
-/// Elements of all blocks, of each `most` at most.
+/// Returns the number of elements of all blocks, counting at most `most` of each.
 inline std::size_t total_of_blocks(const block_counts& blocks, std::size_t most) noexcept {
   std::size_t sum = 0;
   for (const std::size_t each : blocks.counts) sum += std::min(each, most);
   return sum;
 }
 
-/// Adds to a request what it asks for where lengths are given.
+/// Adds given block lengths to a request.
 inline void describe_blocks(const block_counts& blocks, call_request& request) noexcept {
   if (blocks.lengths == block_lengths::equal) return;
   request.lengths = blocks.lengths;
-  request.block_elements = 0;  // what a rank knows of blocks of its own alone may not count
+  request.block_elements = 0;  // all ranks must have the same request, so lengths that only this rank knows don't count
   if (blocks.lengths == block_lengths::known_to_pairs) return;
   request.block_elements = longest_block(blocks);
   request.total_elements = total_of_blocks(blocks, request.block_elements);
   for (const std::size_t each : blocks.counts) request.lengths_signature = mix(request.lengths_signature + 1, each);
 }
 
-/// Writes where blocks begin, and the last one ends. Returns the end of what was written.
+/// Writes the offsets of all blocks and the end of the last one. Returns the end of the written range.
 inline std::size_t* write_offsets(std::size_t* to, std::span<const std::size_t> counts) noexcept {
   std::size_t begin = 0;
   *to++ = begin;
@@ -147,7 +146,7 @@ inline std::size_t* write_offsets(std::size_t* to, std::span<const std::size_t> 
   return to;
 }
 
-/// Ends a loan of the communicator. Where there is no memory to keep it for later calls, it is freed.
+/// Returns a borrowed buffer to the communicator. If there is no memory to store it for later calls, it is freed.
 template <class State>
 void give_back(State& state, growing_buffer& lent) noexcept {
 #if HOCKET_HAS_EXCEPTIONS
@@ -159,7 +158,7 @@ void give_back(State& state, growing_buffer& lent) noexcept {
 #endif
 }
 
-/// Where the blocks of `in` and `out` lie, for as long as an operation runs.
+/// The layouts of the blocks of `in` and `out` while an operation runs.
 template <class State>
 class block_places {
  public:
@@ -182,7 +181,7 @@ class block_places {
   }
 
   const plan::layout& layout() const noexcept { return in_; }
-  /// That of `out`, where it is another one; else null.
+  /// The layout of `out` if it differs from that of `in`; else null.
   const plan::layout* out_layout() const noexcept { return has_two_ ? &out_ : nullptr; }
 
  private:

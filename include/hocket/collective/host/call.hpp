@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What all collectives do alike, as their function objects see it: one function that runs a call, and one that starts it.
+/// What the function objects of all collectives call: `run_call` runs a call, `start_call` starts one.
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
@@ -30,35 +30,35 @@ call_site site_of(const State& state, const char* name, const call_settings& set
   return {name, site, timeout_of(state, settings)};
 }
 
-/// The part of a call's signature that is known when compiling, if the plan is.
+/// The part of a call's signature that is known at compile time if the plan is.
 constexpr std::uint32_t call_signature(std::uint32_t type_signature, const char* plan_name, int root) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(type_signature, hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
 }
 
-/// Calls that are equal on all ranks have the same, whichever path they take.
+/// The signature of a call. Equal calls on all ranks have equal signatures, whichever path each rank takes.
 constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t block_elements) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(kind_of_call, block_elements);
 }
 
-/// The signature of a call whose options have an agreement, if that is not 0.
+/// Adds the agreement of a call's options to its signature, unless it is 0.
 constexpr std::uint32_t with_agreement(std::uint32_t signature, std::uint32_t agreement) noexcept {
   return HOCKET_MISMATCH_DETECTION && agreement != 0 ? mix(signature, agreement) : signature;
 }
 
-/// Throws what went wrong, if something did.
+/// Throws the failure of `ended`, if it has failed.
 inline void deliver(const outcome& ended) {
   if (ended.failed()) raise(ended.cause());
 }
 
-/// The blocking form of a call: returns when it is over. `Call` is `host_call`, or one on memory of devices. Kept out of line,
-/// so that the direct paths beside it stay small.
+/// The blocking form of a call. Returns when the call has completed. `Call` is `host_call` or a spec for device memory.
+/// Out of line, so that the direct paths beside it stay small.
 template <class Call, class Domain>
 HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
                                   const std::source_location& site);
 
-/// The `_async` form: the operation is numbered now, and moves on with the communicator.
+/// The `_async` form. The operation gets its sequence number now, and advances whenever the communicator is driven.
 template <class Call, class Domain>
 request start_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
                    const std::source_location& site);

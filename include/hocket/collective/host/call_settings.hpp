@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What `with(...)` said of one call, as plain values. Calls read their options once, where they are made: what plans, runs and
-/// waits is compiled once, whichever options a program uses.
+/// The options of one call, given by `with(...)`, as plain values. A call reads its options once, when it is made, so
+/// that the code that plans, runs and waits is compiled once for all combinations of options.
 ///
-/// What decides types, the wire type and the exactness, is read with the operation: see collective/host/reduce.hpp.
+/// Options that determine types (wire type and exactness) are read with the operation: see collective/host/reduce.hpp.
 #pragma once
 
 #include <hocket/core/agreement.hpp>
@@ -27,15 +27,15 @@ struct observer_property {
   step_observer to;
 };
 
-/// Reports each action of the call as it is done. See engine/step_observer.hpp.
+/// Reports each action of the call when it is done. See engine/step_observer.hpp.
 constexpr observer_property observe(step_observer to) noexcept { return {to}; }
 
 namespace detail {
 
-/// Whether the ranks of a call compare what they called before its data moves: see collective/host/comparison.hpp.
+/// Whether the ranks of a call compare their calls before data moves: see collective/host/comparison.hpp.
 inline constexpr bool compares_first = HOCKET_ASSERTION_LEVEL >= 3;
 
-/// Asks the caller's stop token, whatever its type. Never stops where there is none.
+/// Asks the caller's stop token, of any type, whether to stop. Without a token it never does.
 class stop_check {
  public:
   /// `token` must outlive the result.
@@ -52,7 +52,7 @@ class stop_check {
 
   bool operator()() const { return token_ != nullptr && requested_(token_); }
 
-  /// The same of a copy of the token, which `copied` owns from now on.
+  /// Returns the check for a copy of the token, which `copied` owns.
   stop_check of_copy(std::shared_ptr<const void>& copied) const {
     stop_check result = *this;
     if (token_ != nullptr) {
@@ -68,22 +68,22 @@ class stop_check {
   std::shared_ptr<const void> (*copy_)(const void*) = nullptr;
 };
 
-/// The options of one call. Refers to them: they must outlive it.
+/// The options of one call. Refers to the caller's options, which must outlive it.
 struct call_settings {
   std::optional<std::chrono::nanoseconds> timeout;  ///< none: the communicator's
   stop_check stop;
   step_observer observer;
   const plan::any_algorithm* algorithm = nullptr;  ///< null: the call chooses
-  bool is_hint = false;                            ///< the call chooses where the algorithm can't run
-  bool checks_limits = false;                      ///< the algorithm may exceed what the engine can do
+  bool is_hint = false;                            ///< the call chooses if the algorithm can't run
+  bool checks_limits = false;                      ///< the algorithm may exceed the limits of the engine
   bool checksummed = false;
   std::uint32_t agreement = 0;  ///< see core/agreement.hpp
 
-  /// Whether the caller has named a time that can't be waited for.
+  /// Returns whether the caller passed a negative timeout.
   bool has_negative_timeout() const noexcept { return timeout && timeout->count() < 0; }
 };
 
-/// Those of a call that says nothing.
+/// The settings of a call without options.
 inline constexpr call_settings default_settings{};
 
 inline const call_settings& settings_of(const options<>&,
@@ -91,7 +91,7 @@ inline const call_settings& settings_of(const options<>&,
   return default_settings;
 }
 
-/// `named` is what `named_plan` gives, and must outlive the settings too; calls that run no plan leave it out.
+/// `named` is the result of `named_plan`, and must outlive the settings too. Calls that run no plan omit it.
 template <class Options>
 call_settings settings_of(const Options& given,
                           const std::optional<plan::any_algorithm>& named = std::nullopt) noexcept {
@@ -110,7 +110,7 @@ call_settings settings_of(const Options& given,
   return result;
 }
 
-/// The plan that the options name for a collective of `Kind`, if they do.
+/// Returns the plan that the options name for a collective of `Kind`, if any.
 template <plan::collective_kind Kind, class Options>
 std::optional<plan::any_algorithm> named_plan([[maybe_unused]] const Options& given, [[maybe_unused]] int root) {
   if constexpr (Options::template has<kind::algorithm>) {
@@ -121,8 +121,8 @@ std::optional<plan::any_algorithm> named_plan([[maybe_unused]] const Options& gi
                   "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise, "
                   "recursive_halving and direct; all_gather has ring and direct; all_to_all has pairwise and direct; "
                   "broadcast has binomial "
-                  "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have what "
-                  "the same without _v have; all take algorithm(a_plan_of_yours)");
+                  "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have the "
+                  "algorithms of the collectives without _v; all take algorithm(your_plan)");
     if constexpr (std::is_same_v<algorithm_type, own_plan>) {
       return named.chosen;
     } else if constexpr (has_algorithm<Kind, algorithm_type>) {

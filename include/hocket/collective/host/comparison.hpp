@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Assertion level 3: the ranks of a call compare what each of them called, in full, before any of its data moves.
+/// Assertion level 3: the ranks of a call compare complete descriptions of their calls before any data moves.
 ///
-/// What travels with flags and messages is compared too, at all levels; but that is 32 bits, or 13, and a rank that waits
-/// for nobody is over before it could see a difference. Here every rank hears from all others. The comparison is an
-/// all_gather like any other, with a sequence number of its own just before the call's, so it is bounded and aborted as
-/// the call is, and an `_async` call does not wait for it.
+/// At all levels, ranks compare the signatures in flags and messages. But these have 32 or 13 bits, and a rank that
+/// waits for no peer completes before it can see a difference. Here every rank compares with all others. The comparison
+/// is an ordinary all_gather with its own sequence number, just before the call's. The call's deadline and abort apply
+/// to it, and an `_async` call does not wait for it.
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
@@ -41,7 +41,7 @@ constexpr std::uint64_t describe_further(std::uint64_t description, const char* 
   return describe_further(description, std::uint64_t{0});
 }
 
-/// 64 bits that stand for everything that must be equal on all ranks of the call that begins with operation `first`.
+/// Returns a 64-bit hash of everything that must be equal on all ranks in the call that begins with operation `first`.
 inline std::uint64_t description_of(const planned_call& call, std::uint32_t first) noexcept {
   const plan::collective collective = call.plan.collective();
   std::uint64_t result = 0xcbf29ce484222325U;
@@ -52,11 +52,11 @@ inline std::uint64_t description_of(const planned_call& call, std::uint32_t firs
   result = describe_further(result, call.types);
   result = describe_further(result, call.layout.block_size());
   result = describe_further(result, call.layout.pieces());
-  result = describe_further(result, call.signature);  // also of counts per rank
+  result = describe_further(result, call.signature);  // includes counts per rank
   return describe_further(result, call.checksummed ? 1U : 0U);
 }
 
-/// `OperationState`, once all ranks have been found to call the same.
+/// Runs the comparison and then, if all ranks made the same call, `OperationState`.
 template <class State, class OperationState>
 class compared_operation_state final : public operation {
  public:
@@ -85,7 +85,7 @@ class compared_operation_state final : public operation {
   }
 
  private:
-  /// Not `plan_call`: the communicator is to remember the caller's own call.
+  /// Does not use `plan_call`, because the communicator must remember the caller's call as the last one.
   binding bind(const State& state) {
     const selection::query asked{.what = {plan::collective_kind::all_gather, 0},
                                  .bytes = sizeof own_,
@@ -104,7 +104,7 @@ class compared_operation_state final : public operation {
             {}};
   }
 
-  /// The progress loop finds the words for it: see `examined`.
+  /// Returns whether a rank made another call. The progress loop adds the details to the error: see `examined`.
   bool differs() {
     for (std::size_t peer = 0; peer < all_.size(); ++peer) {
       if (all_[peer] == own_) continue;
@@ -115,7 +115,7 @@ class compared_operation_state final : public operation {
     return false;
   }
 
-  /// Equal on all ranks, whatever they call, and of no call.
+  /// Equal on all ranks, whatever they call, and different from the signature of any call.
   static constexpr std::uint32_t signature = 0x636d7072;
 
   const std::uint64_t own_;
@@ -126,7 +126,7 @@ class compared_operation_state final : public operation {
   bool equal_ = false;
 };
 
-/// What runs for a call: `OperationState`, or at assertion level 3 the comparison and then `OperationState`.
+/// The operation state of a call: `OperationState`, or at assertion level 3 the comparison and then `OperationState`.
 template <class State, class OperationState>
 using asserted_operation_state =
     typename std::conditional_t<compares_first, std::type_identity<compared_operation_state<State, OperationState>>,

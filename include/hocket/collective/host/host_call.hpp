@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A collective on buffers in host memory as plain values: whatever its element type and its operation, it is checked, planned
-/// and run by the same code. reduce.hpp and move.hpp make one from what the caller passes.
+/// A collective on buffers in host memory as plain values. The same code checks, plans and runs it for all element
+/// types and operations. reduce.hpp and move.hpp make a `host_call` from the caller's arguments.
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>
@@ -19,15 +19,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The loops of an operation whose contributions must be prepared, and whose results finished. Counts are in elements.
+/// The loops of an operation that must prepare contributions and finish results. Counts are in elements.
 struct preparation {
   void (*prepare)(const void* op, std::byte* partials, const std::byte* contributions, std::size_t count);
   void (*finish)(const void* op, std::byte* results, const std::byte* partials, int ranks, std::size_t count);
 };
 
-/// One of the caller's operations, which is trivially copyable.
+/// Refers to an operation of the caller's, which is trivially copyable.
 struct operation_view {
-  const void* data = nullptr;  ///< null: the call combines nothing
+  const void* data = nullptr;  ///< null: the call has no operation
   std::size_t size = 0;
   std::size_t alignment = 1;
 };
@@ -46,13 +46,13 @@ struct host_call {
   std::byte* out = nullptr;
   std::size_t in_count = 0;  ///< elements
   std::size_t out_count = 0;
-  std::size_t element_size = 1;  ///< of the caller's elements; `element_kernel` knows that of partial results
+  std::size_t element_size = 1;  ///< of the caller's elements; `element_kernel` has that of partial results
   const kernel::element_kernel* element_kernel = nullptr;
   operation_view operation = {};
-  const preparation* prepares = nullptr;  ///< null: contributions are combined as they are
+  const preparation* prepares = nullptr;  ///< null: contributions are combined unchanged
   plan::combination_order order = plan::combination_order::any_order;
   std::uint32_t type_signature = 0;
-  const char* types = "";  ///< for people
+  const char* types = "";  ///< for error messages
 
   int root() const noexcept { return what.root; }
   template <class State>
@@ -61,7 +61,7 @@ struct host_call {
   call_request asked(const State& state) const;
 };
 
-/// Whether `[a, a + a_size)` and `[b, b + b_size)` have a byte in common.
+/// Returns whether `[a, a + a_size)` and `[b, b + b_size)` have a byte in common.
 inline bool overlap(const void* a, std::size_t a_size, const void* b, std::size_t b_size) noexcept {
   const auto a_begin = reinterpret_cast<std::uintptr_t>(a);
   const auto b_begin = reinterpret_cast<std::uintptr_t>(b);
@@ -72,7 +72,7 @@ inline bool buffers_overlap(const host_call& call) noexcept {
   return overlap(call.in, call.in_count * call.element_size, call.out, call.out_count * call.element_size);
 }
 
-/// Where `out` begins within `in`, in elements, if they are one buffer.
+/// Returns the offset of `out` from `in`, in elements, if they share one buffer.
 inline std::ptrdiff_t in_place_shift(const host_call& call, int rank) noexcept {
   const bool gathers = call.what.kind == plan::collective_kind::all_gather;
   if (!gathers && call.what.kind != plan::collective_kind::reduce_scatter) return 0;
@@ -82,26 +82,26 @@ inline std::ptrdiff_t in_place_shift(const host_call& call, int rank) noexcept {
   return gathers ? -begin : begin;
 }
 
-/// Whether `out` is where it would be if `in` and `out` were one buffer.
+/// Returns whether `out` lies where it must lie if `in` and `out` share one buffer.
 inline bool shares_one_buffer(const host_call& call, int rank) noexcept {
   const auto shift = static_cast<std::uintptr_t>(in_place_shift(call, rank)) * call.element_size;
   return reinterpret_cast<std::uintptr_t>(call.in) + shift == reinterpret_cast<std::uintptr_t>(call.out);
 }
 
-/// In and out may be the same memory only where equal elements meet.
+/// Checks that `in` and `out` overlap only if corresponding elements have the same address.
 inline outcome check_overlap(const host_call& call, int rank) {
   if (!buffers_overlap(call) || shares_one_buffer(call, rank)) return {};
   return make_failure(errc::invalid_argument,
                       "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
 }
 
-/// Of buffers whose sizes do not fit each other.
+/// Returns the error for buffers whose sizes do not fit each other.
 HOCKET_COLD inline failure wrong_sizes(const host_call& call, const char* rule) {
   return make_failure(errc::invalid_argument,
                       concat({"in has ", call.in_count, " elements and out ", call.out_count, "; ", rule}));
 }
 
-/// Whether buffers of equal blocks have sizes that fit each other.
+/// Checks that buffers of equal blocks have sizes that fit each other.
 inline outcome check_sizes(const host_call& call, int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   switch (call.what.kind) {
@@ -110,12 +110,12 @@ inline outcome check_sizes(const host_call& call, int ranks) {
       break;
     case plan::collective_kind::reduce_scatter:
       if (call.in_count != call.out_count * count) {
-        return wrong_sizes(call, "in must have as many as out for each rank");
+        return wrong_sizes(call, "in must have the size of out times the number of ranks");
       }
       break;
     case plan::collective_kind::all_gather:
       if (call.out_count != call.in_count * count) {
-        return wrong_sizes(call, "out must have as many as in for each rank");
+        return wrong_sizes(call, "out must have the size of in times the number of ranks");
       }
       break;
     case plan::collective_kind::all_to_all:
@@ -129,7 +129,7 @@ inline outcome check_sizes(const host_call& call, int ranks) {
   return {};
 }
 
-/// What is wrong with the call's arguments on this rank.
+/// Checks the call's arguments on this rank.
 inline outcome check_arguments(const host_call& call, int rank, int ranks) {
   if (call.what.root < 0 || call.what.root >= ranks) {
     return make_failure(errc::invalid_argument,
@@ -142,11 +142,11 @@ inline outcome check_arguments(const host_call& call, int rank, int ranks) {
   if (call.blocks.lengths != block_lengths::known_to_pairs) return check_overlap(call, rank);
   if (!buffers_overlap(call)) return {};
   return make_failure(errc::invalid_argument,
-                      "in and out overlap; blocks of given lengths have other places in the one than in the other, "
-                      "so keep them apart");
+                      "in and out overlap; a block of all_to_all_v has different offsets in the two buffers, "
+                      "so pass buffers that do not overlap");
 }
 
-/// What is asked of the choice of a plan.
+/// Returns the request from which a plan is chosen.
 inline call_request request_of(const host_call& call, int rank, int ranks) noexcept {
   const bool equal = call.blocks.lengths == block_lengths::equal;
   const bool one_buffer = call.in != nullptr && call.blocks.lengths != block_lengths::known_to_pairs &&

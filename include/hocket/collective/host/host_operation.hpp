@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A collective on buffers in host memory while it is under way.
+/// The operation state of a collective on buffers in host memory.
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>
@@ -23,7 +23,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// A copy of the caller's operation, which may be gone before an `_async` call is over. Its bytes are its value.
+/// A copy of the caller's operation, which may be destroyed before an `_async` call completes. It is copied as bytes.
 class operation_copy {
  public:
   explicit operation_copy(const operation_view& original) : alignment_(original.alignment) {
@@ -46,8 +46,8 @@ class operation_copy {
   void* data_ = nullptr;
 };
 
-/// Where contributions must be prepared, it works in place in a buffer of its own; they are prepared, and results finished, a
-/// slice at a time, so that a call that ends does so soon.
+/// If contributions must be prepared, the collective works in place in its own buffer. Contributions are prepared and
+/// results finished a slice at a time, so that a failed or aborted call ends soon.
 template <class State>
 class host_operation final : public operation {
  public:
@@ -123,8 +123,8 @@ class host_operation final : public operation {
   growing_buffer buffer_;
   std::byte* contributions_ = nullptr;
   std::byte* result_ = nullptr;
-  std::size_t prepared_ = 0;  ///< contributions
-  std::size_t finished_ = 0;  ///< results
+  std::size_t prepared_ = 0;  ///< number of prepared contributions
+  std::size_t finished_ = 0;  ///< number of finished results
   plan_run<State> run_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls that move elements and combine nothing: all_gather and all_to_all, also with blocks of given lengths,
+/// Calls that move elements without combining them: all_gather and all_to_all, also with blocks of given lengths,
 /// broadcast and barrier.
 #pragma once
 
@@ -20,7 +20,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// `in` is empty where the collective has none. `More` is said of the types, too.
+/// Makes the call. `in` is empty if the collective has no input. `More` is added to the names of the types.
 template <plan::collective_kind Kind, block_lengths Lengths = block_lengths::equal, class... More, class T>
 host_call make_move(std::span<const T> in, std::span<T> out, int root = 0, const block_counts& blocks = {}) {
   static constexpr std::uint32_t signature = mix(call_kind_signature(Kind, Lengths), type_signature<T>());
@@ -37,7 +37,7 @@ host_call make_move(std::span<const T> in, std::span<T> out, int root = 0, const
           .types = types_name<T, More...>()};
 }
 
-/// What such a call says of options that it can't use.
+/// Refuses options that such a call can't use.
 template <class Options>
 constexpr void check_move_options() noexcept {
   static_assert(!explain_device_options_of_a_host<Options>() ||

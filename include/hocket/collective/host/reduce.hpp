@@ -47,21 +47,21 @@ HOCKET_VECTORIZE void finish_all(const void* op, std::byte* results, const std::
 template <class Op, class T>
 inline constexpr preparation preparation_of{&prepare_all<Op, T>, &finish_all<Op, T>};
 
-/// The weakest order in which contributions may be combined.
+/// Returns the weakest order in which contributions may be combined.
 template <class Op, class T>
 constexpr plan::combination_order weakest_order() noexcept {
   if (is_in_fixed_tree<Op>) return plan::combination_order::fixed_tree;
   return is_commutative_v<Op, T> ? plan::combination_order::any_order : plan::combination_order::rank_order;
 }
 
-/// Whether the compiler may change what floating-point expressions give.
+/// Whether the compiler may change the results of floating-point expressions.
 #ifdef __FAST_MATH__
 inline constexpr bool fast_math = true;
 #else
 inline constexpr bool fast_math = false;
 #endif
 
-/// The caller's operation, or one with another type on the wire.
+/// Returns the caller's operation, or one whose partial results have the wire type.
 template <class Op, class T, class Options>
 auto travelling_operation(const Op& op, const Options& options) {
   if constexpr (Options::template has<kind::wire>) {
@@ -69,8 +69,8 @@ auto travelling_operation(const Op& op, const Options& options) {
     constexpr bool arrives = Options::template is_hint<kind::wire> || !loses_values<wire_type, T>;
     static_assert(
         arrives,
-        "wire<T>: fractions, or large integers, would be lost in this type: let floating elements travel as a "
-        "smaller floating type, such as bfloat16, and integers as they are");
+        "wire<T>: fractions, or large integers, would be lost in this type: use a smaller floating-point type, such as "
+        "bfloat16, for floating-point elements, and no wire type for integers");
     if constexpr (Options::template is_hint<kind::wire> && !can_travel_as<Op, wire_type, T>) {
       return op;
     } else {
@@ -81,13 +81,13 @@ auto travelling_operation(const Op& op, const Options& options) {
   }
 }
 
-/// What the caller requires of the bits of the result.
+/// The exactness that the caller requires.
 template <class Options>
 using exactness_of = typename decltype(std::declval<const Options&>().template get<kind::exactness>(
     exactness_property<same_on_all_ranks_t>{}))::level;
 
-/// The operation that runs for what the caller asked: its own, one with another type on the wire, an exact one, or one that
-/// is combined in the fixed tree.
+/// Returns the operation that runs: the caller's own, one with a wire type, an exact one, or one that combines in the
+/// fixed tree.
 template <class Op, class T, class Options>
 auto effective_operation(const Op& op, const Options& options) {
   using exactness = exactness_of<Options>;
@@ -95,7 +95,7 @@ auto effective_operation(const Op& op, const Options& options) {
     static_assert(
         !fast_math || !is_floating<T>,
         "require(fixed_tree): this source is compiled with -ffast-math, which lets the compiler change results: "
-        "compile it without");
+        "compile it without this option");
     auto travels = travelling_operation<Op, T>(op, options);
     if constexpr (is_exact_v<decltype(travels), T>) {
       return travels;  // no order changes a bit
@@ -106,12 +106,12 @@ auto effective_operation(const Op& op, const Options& options) {
     using exact = typename rank_count_invariant_operation<Op, T>::type;
     static_assert(!std::is_void_v<exact>,
                   "require(rank_count_invariant): no way to combine this type with this operation gives the same bits "
-                  "for any number of ranks; sums of float and double, and operations that are exact, do");
+                  "for any number of ranks; use a sum of float or double, or an exact operation");
     static_assert(!fast_math || !is_floating<T>,
                   "require(rank_count_invariant): this source is compiled with -ffast-math, which lets the compiler "
-                  "change results: compile it without");
+                  "change results: compile it without this option");
     static_assert(!Options::template has<kind::wire> || Options::template is_hint<kind::wire>,
-                  "require(rank_count_invariant) and wire<T> exclude each other: values must travel unrounded");
+                  "require(rank_count_invariant) and wire<T> exclude each other: values must be sent unrounded");
     if constexpr (std::is_same_v<exact, Op>) {
       return op;
     } else if constexpr (std::is_same_v<exact, canonical<Op>>) {
@@ -124,7 +124,7 @@ auto effective_operation(const Op& op, const Options& options) {
   }
 }
 
-/// What such a call says of options that it can't use. `Effective` is the operation that runs.
+/// Refuses options that such a call can't use. `Effective` is the operation that runs.
 template <plan::collective_kind Kind, class Effective, class T, class Options>
 constexpr void check_reduction_options() noexcept {
   static_assert(!explain_device_options_of_a_host<Options>() ||
@@ -138,11 +138,11 @@ constexpr void check_reduction_options() noexcept {
     static_assert(fits || needed != plan::combination_order::fixed_tree,
                   "require(fixed_tree): this algorithm combines in another order than the fixed tree: all_reduce has "
                   "recursive_doubling, halving_doubling, one_shot, two_shot and push, reduce_scatter recursive_halving "
-                  "and direct, or leave the choice to the call");
+                  "and direct; use one of these, or pass no algorithm");
     static_assert(
         fits || needed == plan::combination_order::fixed_tree,
         "with(...): this algorithm combines operands in another order than that of the ranks, and the operation "
-        "is not known to be commutative: give it `static constexpr bool commutative = true`, or choose an "
+        "is not known to be commutative: give it `static constexpr bool commutative = true`, or use an "
         "algorithm that keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, "
         "one_shot, two_shot, push; reduce_scatter: pairwise, recursive_halving, direct)");
   }
@@ -152,8 +152,8 @@ constexpr void check_reduction_options() noexcept {
 template <plan::collective_kind Kind, class Op, class T, block_lengths Lengths = block_lengths::equal>
 inline constexpr std::uint32_t reduction_signature = mix(call_kind_signature(Kind, Lengths), type_signature<T, Op>());
 
-/// A reduction of `in` by `op`, which is one that reductions run, and must outlive the call if that blocks. `More` is said of
-/// the types, too.
+/// Makes a reduction of `in` by `op`, the result of `effective_operation`, which must outlive a blocking call. `More` is
+/// added to the names of the types.
 template <plan::collective_kind Kind, block_lengths Lengths = block_lengths::equal, class... More, class T, class Op>
 host_call make_reduction(std::span<const T> in, std::span<T> out, const Op& op, const block_counts& blocks = {}) {
   static_assert(std::is_trivially_copyable_v<Op>);
