@@ -36,7 +36,7 @@ HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const
   return How::template run<Kind>(comm, call, options, site);
 }
 
-/// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, if blocks have given ones.
+/// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, if these are given.
 template <plan::collective_kind Kind, class... Counts>
 struct moving {
   using form = std::conditional_t<sizeof...(Counts) == 0, moving_form, uneven_form<false, Counts...>>;

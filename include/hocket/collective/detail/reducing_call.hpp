@@ -61,7 +61,7 @@ template <class Buffer>
 using element_in_place_t = typename decltype(std::remove_cvref_t<Buffer>::elements)::value_type;
 
 /// (communicator, in, out, lengths..., op, options, code), and for `all_reduce` (communicator, in_place(buffer), op,
-/// options, code). `Counts` are the types of the lengths, if blocks have given ones.
+/// options, code). `Counts` are the types of the lengths, if these are given.
 template <plan::collective_kind Kind, class... Counts>
 struct reducing {
   using form = std::conditional_t<sizeof...(Counts) == 0, reduction_form, uneven_form<true, Counts...>>;

@@ -23,10 +23,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// No number that a caller could mean: -1 might be a neighbour at the edge.
+/// A number that no caller passes by mistake: -1 might be computed as the neighbour of rank 0.
 inline constexpr int no_peer = std::numeric_limits<int>::min();
 
-/// What travels with a message of such elements; 0 for raw bytes, which go with any.
+/// The type signature that is sent with a message of such elements; 0 for raw bytes, which match any type.
 template <class T>
 constexpr std::uint32_t element_signature() noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION || std::is_same_v<T, std::byte>) return 0;
@@ -36,7 +36,7 @@ constexpr std::uint32_t element_signature() noexcept {
 template <class State>
 class message_exchange;
 
-/// At most one message out and one message in. A missing half is over from the start.
+/// At most one outgoing and one incoming message. A missing half counts as complete from the start.
 struct message_spec {
   template <class State>
   using operation_state = message_exchange<State>;
@@ -75,7 +75,7 @@ constexpr void check_message_options() {
                 "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
 }
 
-/// The blocking form of a message. `Spec` is `message_spec`, or one for messages from and to elsewhere than the host's memory.
+/// The blocking form of a message. `Spec` is `message_spec`, or a spec of messages from and to device memory.
 template <class Domain, class Spec>
 outcome run_message(const communicator<Domain>& comm, const Spec& spec, const call_settings& settings,
                     const std::source_location& site);

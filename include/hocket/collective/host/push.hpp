@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The direct path for the smallest reductions: payload and flag in one cache line, the element type known, no
-/// interpreter. Below 1 KiB interpreting a plan would cost as much as the communication.
+/// The direct path for the smallest reductions: payload and flag share one cache line, the element type is known, and
+/// no plan is interpreted. Below 1 KiB interpreting a plan would cost as much as the communication.
 ///
-/// It does what the plan `plan::push_all_reduce` lists, and reports the same steps, to observers and to ports that are
-/// told of them; a vector that the plan's own interpretation handles gives the same bits.
+/// The path performs the actions of the plan `plan::push_all_reduce`, reports the same steps to observers and to
+/// observing endpoint groups, and gives the same bits as the interpreted plan.
 #pragma once
 
 #include <hocket/collective/host/call.hpp>
@@ -29,10 +29,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What callers call it.
+/// The public name of the call.
 inline constexpr const char* name_of_push = plan::to_string(plan::collective_kind::all_reduce);
 
-/// Whether this call can take the direct path. What is wrong with a call is found and said elsewhere.
+/// Returns whether this call can take the direct path. Invalid calls can't; the general path reports their errors.
 template <class State, class T>
 bool can_push(const State& state, std::span<const T> in, std::span<T> out, const call_settings& settings) noexcept {
   return in.size_bytes() <= push_line::capacity && in.size() == out.size() && state.pushes() &&
@@ -40,8 +40,8 @@ bool can_push(const State& state, std::span<const T> in, std::span<T> out, const
          (in.data() == out.data() || !overlap(in.data(), in.size_bytes(), out.data(), out.size_bytes()));
 }
 
-/// One operation of the direct path. Functions on the quick way take its members one by one: an object would be written
-/// to memory and read back, which costs more than the rest of the bookkeeping.
+/// One operation of the direct path. Functions on the fast path take its members as separate arguments: an object would
+/// be written to memory and read back, which costs more than the rest of the bookkeeping.
 template <class State>
 struct push_exchange {
   State& state;
@@ -52,7 +52,7 @@ struct push_exchange {
 
   bool arrived(int peer) const noexcept { return word_from(peer) == flag; }
 
-  /// Whether `peer` has pushed something else in this operation.
+  /// Returns a failure if `peer` has pushed another call's contribution in this operation.
   failure mismatch(int peer) const {
     const flag_word word = word_from(peer);
     if (word == flag || !is_of_operation(word, sequence)) return {};
@@ -74,7 +74,7 @@ struct push_exchange {
   }
 };
 
-/// `offset` is that of the operation's slot, in lines.
+/// Writes the contribution to all peers. `offset` is that of the operation's slot, in lines.
 template <class State, class T>
 HOCKET_ALWAYS_INLINE void push_to_all(State& state, std::size_t offset, flag_word flag, const T* contribution,
                                       std::size_t count) noexcept {
@@ -87,13 +87,13 @@ HOCKET_ALWAYS_INLINE void push_to_all(State& state, std::size_t offset, flag_wor
   state.moved().sent += count * sizeof(T) * state.pushing().size();
 }
 
-/// In the fixed tree; see `combine_all_pushed`.
+/// Combines in the fixed tree; see `combine_all_pushed`.
 template <class Op, class T>
 void combine_pushed_in_tree(const push_line* arrivals, int ranks, int rank, const T* own, std::span<T> out,
                             const Op& op) {
   using reduction = hocket::reduction<Op, T>;
   using accumulator = typename reduction::accumulator;
-  if (out.empty()) return;  // nor need there be any memory
+  if (out.empty()) return;  // the pointers may be null
   alignas(T) std::byte storage[fixed_tree_depth * push_line::capacity];
   const auto kept = [&](std::size_t level) { return reinterpret_cast<T*>(storage + level * push_line::capacity); };
   walk_fixed_tree(
@@ -113,7 +113,7 @@ void combine_pushed_in_tree(const push_line* arrivals, int ranks, int rank, cons
   std::memcpy(out.data(), kept(0), out.size_bytes());
 }
 
-/// In rank order, beginning with rank 0. `arrivals` are the lines of the operation's slot, by rank.
+/// Combines in rank order, beginning with rank 0. `arrivals` are the lines of the operation's slot, by rank.
 template <class Op, class T>
 HOCKET_NO_INLINE void combine_all_pushed(const push_line* arrivals, int ranks, int rank, const T* own, std::span<T> out,
                                          const Op& op) {
@@ -150,14 +150,13 @@ HOCKET_ALWAYS_INLINE void combine_pushed(const State& state, std::size_t offset,
   }
 }
 
-/// Peers write these lines now: one that is asked for here is on its way while the call is logged.
+/// Prefetches the lines that peers write now, so that they are in transit while the call is logged.
 template <class State>
 HOCKET_ALWAYS_INLINE void prefetch_arrivals(const State& state, std::size_t offset) noexcept {
   for (const push_pair& lines : state.pushing()) platform::prefetch(&lines.from[offset]);
 }
 
-/// What a port that is told of steps hears of the one that an exchange is: nothing where there is none. What is pushed
-/// and combined has `bytes`.
+/// Reports a step to an endpoint group that observes steps. `bytes` is the size of the pushed or combined vector.
 template <class State>
 HOCKET_ALWAYS_INLINE void report_step(State& state, std::uint32_t sequence, const plan::action& done,
                                       std::size_t bytes) {
@@ -173,7 +172,7 @@ HOCKET_ALWAYS_INLINE void report_begin(State& state, std::uint32_t sequence, std
   if constexpr (transport::observes_steps<typename State::endpoints_type>) state.endpoints().enter(sequence, 1);
 }
 
-/// However it ends.
+/// Reports the end of the operation to an observing endpoint group, also if it ends by an error or an exception.
 template <class State>
 class end_reporter {
  public:
@@ -196,9 +195,9 @@ inline constexpr plan::action step_of_combining = plan::load_reduce({0}, plan::i
 
 enum class pushed : std::uint8_t { done, begun, not_begun };
 
-/// Writes to all peers and combines what they write, if that is there within a moment. Out of line and with few
-/// parameters, so that all that it needs stays in registers: between the arrival of one contribution and the departure
-/// of the next every nanosecond counts on both ranks. The log is written while the peers' contributions are on their way.
+/// Writes to all peers and combines what they write, if it arrives within a bounded number of polls. Out of line and
+/// with few parameters, so that its state stays in registers: the time from the arrival of one contribution to the
+/// sending of the next is critical on both ranks. The log is written while the peers' contributions are in transit.
 template <class State, class Op, class T>
 HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, std::size_t count, const Op& op,
                                            std::uint32_t signature, const std::source_location& site) {
@@ -229,12 +228,13 @@ HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, st
   return pushed::done;
 }
 
-/// Waits until the contribution of `peer` is here, or, for no peer, until all peers let us write to them; or gives up.
+/// Waits until the contribution of `peer` has arrived or, if `peer` is -1, until all peers have freed the slot. Fails
+/// on a timeout, an abort, or a failure of a peer.
 template <class State>
 HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_state, const call_site& call,
                                         stop_query stop, int peer = -1);
 
-/// The same exchange, for peers that let us wait and for callers who want to know of each step.
+/// The same exchange for peers that are late and for callers that observe each step.
 template <class State, class Op, class T>
 HOCKET_NO_INLINE outcome exchange_slow_path(const push_exchange<State>& operation_state, pushed how,
                                             const log_entry& entry, std::span<const T> in, std::span<T> out,
@@ -267,7 +267,7 @@ HOCKET_NO_INLINE outcome exchange_slow_path(const push_exchange<State>& operatio
   return {};
 }
 
-/// Numbers and enters an operation that could not begin quickly.
+/// Takes a sequence number for an operation that could not begin on the fast path, and logs it.
 template <class T, class Op, class State>
 log_entry log_push(State& state, std::size_t count, std::uint32_t signature, const call_site& call) {
   const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
@@ -277,8 +277,8 @@ log_entry log_push(State& state, std::size_t count, std::uint32_t signature, con
                                           plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
 }
 
-/// Ends an exchange that has not been done at once, or that an observer follows step by step. Out of line: what a call needs while
-/// all peers are on time stays in registers.
+/// Completes an exchange that the fast path did not complete, or that is observed step by step. Out of line, so that
+/// the state of a call stays in registers while all peers are on time.
 template <class State, class Op, class T>
 HOCKET_NO_INLINE outcome end_exchange(State& state, pushed how, std::span<const T> in, std::span<T> out, const Op& op,
                                       std::uint32_t signature, const call_settings& settings,
@@ -309,16 +309,16 @@ HOCKET_ALWAYS_INLINE outcome exchange(State& state, std::span<const T> in, std::
   return end_exchange(state, how, in, out, op, signature, settings, site);
 }
 
-/// The end of a call in which memory ran out, or the caller's operation threw: what has been thrown now. Kept out of the
-/// way: to have a `failure` at hand, where none is made, took 10 ns.
+/// Ends a call by the exception being handled: memory ran out, or the caller's operation threw. Out of line, because
+/// having a `failure` on the fast path took 10 ns.
 template <class State>
 HOCKET_COLD outcome end_by_exception(State& state, const call_site& call);
 
-/// Why a call can't begin that `state` has not let in.
+/// Returns why `state` has not admitted the call.
 template <class State>
 HOCKET_COLD outcome refuse_entry(State& state, const call_site& call);
 
-/// As `all_reduce`, for calls that `can_push`.
+/// Like `all_reduce`, for calls for which `can_push` is true.
 template <class State, class Op, class T>
 HOCKET_ALWAYS_INLINE outcome push_all_reduce(State& state, std::span<const T> in, std::span<T> out, const Op& op,
                                              std::uint32_t signature, const call_settings& settings,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Definitions of <hocket/collective/host/call.hpp>, and what runs a collective on any transport: checks the call, chooses a
-/// plan, binds it to memory, and drives it or hands it over.
+/// Definitions of <hocket/collective/host/call.hpp>, and the code that runs a collective on any transport: it checks
+/// the call, chooses a plan, binds it to memory, and drives it or returns it as a started call.
 #pragma once
 
 #include <hocket/collective/host/call.hpp>
@@ -57,7 +57,7 @@ std::size_t block_count(const State& state, const call_request& asked) {
   return static_cast<std::size_t>(asked.what.blocks(state.size()));
 }
 
-/// How much of each block peers can read at once.
+/// Returns how many elements of each block peers can read at the same time.
 template <class State>
 std::size_t segment_elements(const State& state, const call_request& asked) {
   const std::size_t staging = state.layout().staging_bytes;
@@ -65,7 +65,7 @@ std::size_t segment_elements(const State& state, const call_request& asked) {
   return std::max<std::size_t>(1, staging / asked.element_size / block_count(state, asked));
 }
 
-/// Whether peers can read the vector where it is, at once or, if it is a single block, segment after segment.
+/// Returns whether peers can read the vector: at once or, if it is a single block, segment after segment.
 template <class State>
 bool fits_staging(const State& state, const call_request& asked) {
   const std::size_t staging = state.layout().staging_bytes;
@@ -76,30 +76,30 @@ bool fits_staging(const State& state, const call_request& asked) {
   return blocks == 1 || asked.block_elements <= segment_elements(state, asked);
 }
 
-/// So that chunks can be counted in 32 bits, also of as many ranks as there can be.
+/// Limit that keeps the number of chunks below 2^32 for the largest number of ranks.
 inline constexpr std::uint32_t most_pieces = 1U << 16U;
 
-/// Why `chosen` can't run here; empty if it can.
+/// Returns why `chosen` can't run here; empty if it can.
 template <class State>
 std::string obstacle(const State& state, const call_request& asked, const plan::any_algorithm& chosen) {
   const plan::shape shape = chosen.shape(state.size());
-  if (!(chosen.collective() == asked.what)) return "the plan's goal is another collective, or another root";
+  if (!(chosen.collective() == asked.what)) return "the plan is for another collective or another root";
   if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
   if (shape.pieces > most_pieces) {
-    return concat({"the plan cuts the vector into ", shape.pieces, " pieces; it can have ", most_pieces});
+    return concat({"the plan cuts the vector into ", shape.pieces, " pieces; the maximum is ", most_pieces});
   }
   if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
-    return "the plan reads peers' memory, which this transport can't; choose one that sends messages";
+    return "the plan reads peers' memory, which this transport does not support; choose one that sends messages";
   }
   if (shape.peer_pointers && state.size() > 1 && asked.checksummed) {
-    return "the plan reads peers' memory, where require(checksummed) checks nothing; choose one that sends messages";
+    return "the plan reads peers' memory, which require(checksummed) can't check; choose one that sends messages";
   }
   if (shape.peer_pointers && state.size() > 1 && asked.on_device) {
-    return "the plan reads peers' memory, and here messages carry that of devices; choose one that sends messages";
+    return "the plan reads peers' memory, but device memory is sent in messages here; choose one that sends messages";
   }
   if (shape.order > asked.order && asked.order == plan::combination_order::fixed_tree) {
-    return "the plan does not combine in the fixed tree, or its shape does not say so, and require(fixed_tree) asks "
-           "for "
+    return "the plan does not combine in the fixed tree, or its shape does not declare it, but require(fixed_tree) "
+           "needs "
            "it; see plan/prove.hpp";
   }
   if (shape.order > asked.order) {
@@ -108,8 +108,8 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   }
   if (shape.peer_pointers && state.size() > 1 && asked.lengths == block_lengths::known_to_pairs &&
       state.layout().staging_bytes > 0) {
-    return "the plan reads peers' memory, which this transport stages, and no rank knows whether all blocks of another "
-           "fit; choose one that sends messages";
+    return "the plan reads peers' memory, which this transport stages, and no rank knows whether the blocks of another "
+           "rank fit the staging memory; choose one that sends messages";
   }
   if (shape.peer_pointers && !fits_staging(state, asked)) {
     const std::size_t elements =
@@ -120,8 +120,8 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   return {};
 }
 
-/// Why the plan that the caller named can't run; empty if it can. Plans of the caller's own may throw when asked for a
-/// number of ranks that they do not have.
+/// Returns why the plan that the caller named can't run; empty if it can. A user-defined plan may throw if it does not
+/// support the number of ranks.
 template <class State>
 std::string obstacle_of_named(const State& state, const call_request& asked, const call_settings& settings,
                               [[maybe_unused]] failure& fail) {
@@ -141,7 +141,7 @@ std::string obstacle_of_named(const State& state, const call_request& asked, con
 #endif
 }
 
-/// The plan that the caller named, if it can run; else, the cheapest where it was only a hint, or a failure.
+/// Returns the plan that the caller named, if it can run. If not, returns the cheapest plan for a hint, else fails.
 template <class State>
 plan::any_algorithm choose_plan(State& state, const call_request& asked, const call_settings& settings, failure& fail) {
   if (settings.algorithm != nullptr) {
@@ -157,8 +157,8 @@ plan::any_algorithm choose_plan(State& state, const call_request& asked, const c
   return selection::table(query_of(state, asked)).best().make(asked.what.root);
 }
 
-/// Why no call may begin; no failure if one may. A call that was stopped before it began ends the communicator as any
-/// other does, as its peers may have begun it.
+/// Returns why no call may begin; no failure if one may. A call that was stopped before it began revokes the
+/// communicator like any other failed call, because its peers may have begun it.
 template <class State>
 outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
@@ -175,8 +175,8 @@ outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds t
   return refused;
 }
 
-/// Chooses the plan of a call and says what follows from it. Knows nothing of the element type, so that it is compiled
-/// once for all types.
+/// Chooses the plan of a call and derives its layout and signature. Independent of the element type, so that it is
+/// compiled once for all types.
 template <class State>
 planned_call plan_call(State& state, const call_request& asked, const call_settings& settings, outcome& refused) {
   const bool named = settings.algorithm != nullptr;
@@ -201,7 +201,7 @@ planned_call plan_call(State& state, const call_request& asked, const call_setti
       call_signature(call_signature(asked.type_signature, result.plan.name(), asked.what.root), asked.block_elements);
   if (HOCKET_MISMATCH_DETECTION && !equal) result.signature = mix(result.signature, asked.lengths_signature);
   if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
-  // The caller may say it, of double_tree.
+  // The caller may pass the number of pieces: double_tree(pieces).
   const std::uint32_t pieces = result.layout.pieces();
   if (HOCKET_MISMATCH_DETECTION && named && pieces > 1) result.signature = mix(result.signature, pieces);
   result.signature = with_agreement(result.signature, asked.agreement);
@@ -209,8 +209,8 @@ planned_call plan_call(State& state, const call_request& asked, const call_setti
   return result;
 }
 
-/// Checks a call and plans it. `Call` is `host_call`, or one on memory of devices. One that takes its vector in parts of its
-/// own has `divide`, which says so in the plan.
+/// Checks a call and plans it. `Call` is `host_call` or a spec for device memory. A call that divides its vector into
+/// parts itself has `divide`, which adapts the plan.
 template <class Call, class State>
 planned_call plan_checked(State& state, const Call& what, const call_settings& settings, outcome& refused) {
   const std::chrono::nanoseconds timeout = timeout_of(state, settings);
@@ -228,7 +228,7 @@ planned_call plan_checked(State& state, const Call& what, const call_settings& s
   return whole;
 }
 
-/// Remembers the call whose first sequence number is `first`, and that began when the history was `history`.
+/// Logs the call whose first sequence number is `first`. `history` is the history before the call.
 template <class State>
 HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::uint32_t history,
                                         const planned_call& planned, const call_site& call, bool over) {
@@ -246,7 +246,7 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
       });
 }
 
-/// After entering.
+/// Runs a call. The calling thread must have entered the communicator.
 template <class Call, class State>
 outcome run_inside(State& state, const Call& what, const call_settings& settings, const call_site& call) {
   outcome refused;
@@ -255,7 +255,7 @@ outcome run_inside(State& state, const Call& what, const call_settings& settings
   const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
   asserted_operation_state<State, typename Call::template operation_state<State>> operation_state(state, what, planned,
                                                                                                   settings.observer);
-  // While peers read what the work holds: it must not go before they have been told.
+  // Peers may read the memory of the operation state: it must not be destroyed before they are informed of a failure.
   const auto locate = [&](error_context& at) { operation_state.locate(at); };
   return if_memory_lasts(state, call, locate, [&] {
     const bool over = operation_state.poll() == machine_status::done;
@@ -267,7 +267,7 @@ outcome run_inside(State& state, const Call& what, const call_settings& settings
 template <class Call, class Domain>
 HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
                                   const std::source_location& site) {
-  const std::source_location at = site;  // read in any case, g++ passes it in a register
+  const std::source_location at = site;  // read on every path, so that g++ passes it in a register
   if (communicator_access::is_moved_from(comm)) [[unlikely]]
     return used_after_move(what.name, at);
   auto& state = communicator_access::state(comm);
@@ -278,7 +278,7 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Call& 
   return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, what, settings, call); });
 }
 
-/// A started operation together with the communicator that drives it, whatever the operation is: see `started`.
+/// A started operation of any type together with the communicator that drives it: see `started`.
 template <class State>
 class started_call : public pending {
  public:
@@ -303,7 +303,7 @@ class started_call : public pending {
 
   void set_entry(const log_entry& entry) noexcept { operation_state_->set_entry(entry); }
 
-  /// As `test`, for callers who have entered the communicator.
+  /// Like `test`, for callers that have entered the communicator.
   bool move_on() {
     bool is_over = true;
     const typename State::keep_undelivered unheard(*state_);
@@ -319,7 +319,7 @@ class started_call : public pending {
       : state_(std::move(state)), call_(call), stop_(stop.of_copy(token_)),
         waiting_(call.timeout, state_->endpoints().oversubscribed()) {}
 
-  /// `operation_state` is the derived class's: it exists from here until `drop` or, where nothing fails, `finish`.
+  /// `operation_state` belongs to the derived class, and must exist until `drop` or, if nothing fails, `finish`.
   void enter(operation& operation_state) {
     operation_state_ = &operation_state;
     state_->active().push_back(operation_state_);
@@ -334,7 +334,7 @@ class started_call : public pending {
   State& state() const noexcept { return *state_; }
 
  private:
-  /// Destroys the operation, which has failed, and with it all that still goes on to or from the caller's buffers.
+  /// Destroys the failed operation, and with it all transfers from and to the caller's buffers that are in flight.
   virtual void drop() noexcept = 0;
 
   bool over() const noexcept { return cause_ || operation_state_->status() == machine_status::done; }
@@ -351,7 +351,7 @@ class started_call : public pending {
     leave();
   }
 
-  /// True when it is over.
+  /// Returns true when the operation has completed or failed.
   bool advance() {
     const auto locate = [&](error_context& at) { operation_state_->locate(at); };
     if (failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting_, call_, locate))
@@ -362,7 +362,7 @@ class started_call : public pending {
     switch (operation_state_->poll()) {
       case machine_status::done:
         operation_state_->entry().ends();
-        // What was read of the buffers of a peer that has failed meanwhile may be anything.
+        // Data that was read from the buffers of a peer that has failed meanwhile may be invalid.
         return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
       case machine_status::progressed:
         waiting_.progressed();
@@ -378,7 +378,7 @@ class started_call : public pending {
     return cause ? end(with_overdue_reason(*state_, *operation_state_, std::move(cause))) : false;
   }
 
-  /// Runs `body`, unless memory runs out in it: then that is what the operation fails with.
+  /// Runs `body`. If memory runs out in it, the operation fails with `out_of_memory`.
   template <class Body>
   void fail_without_memory(Body body) {
 #if HOCKET_HAS_EXCEPTIONS
@@ -392,7 +392,7 @@ class started_call : public pending {
 #endif
   }
 
-  /// Another thread uses the communicator: the operation goes on there, and can be waited for later.
+  /// Returns whether another thread uses the communicator. The operation continues there; the caller can wait later.
   bool refused(const communicator_guard<State>& here) {
     const outcome refused = here.refused();
     refused_ = refused.failed() ? in_context(refused.cause(), *state_, call_) : failure{};
@@ -407,10 +407,10 @@ class started_call : public pending {
     return true;
   }
 
-  /// After entering. Peers wait for an operation that is given up.
+  /// Removes the operation from the active calls. The caller must have entered the communicator.
   void leave() {
     if (operation_state_ == nullptr) return;
-    fail_without_memory([&] {
+    fail_without_memory([&] {  // peers wait for an operation that failed before it completed
       if (cause_ && !operation_state_->over()) state_->revoke_undelivered(cause_);
     });
     std::erase(state_->active(), operation_state_);
@@ -424,9 +424,9 @@ class started_call : public pending {
   std::shared_ptr<const void> token_;  ///< a copy of the caller's
   const stop_check stop_;
   wait_policy waiting_;                   ///< of `test`
-  operation* operation_state_ = nullptr;  ///< null once it was dropped
+  operation* operation_state_ = nullptr;  ///< null after `drop`
   failure cause_;
-  failure refused_;  ///< the latest call of this request: the operation goes on
+  failure refused_;  ///< why the latest call of this request was refused; the operation continues
 };
 
 template <class State, class Operation>

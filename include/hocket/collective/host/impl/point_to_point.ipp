@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Definitions of <hocket/collective/host/point_to_point.hpp>: messages between two ranks while they are under way.
+/// Definitions of <hocket/collective/host/point_to_point.hpp>: messages between two ranks while they are in flight.
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
@@ -22,8 +22,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// How far a message is. Those of equal peer, channel and tag are sent, and received, in the order in which they were
-/// asked for, whichever of them is waited for first.
+/// The state of a message in flight. Messages with equal peer, channel and tag are sent and received in the order of
+/// their calls, whichever the caller waits for first.
 struct posted_message {
   int to = no_peer;
   int from = no_peer;
@@ -33,7 +33,7 @@ struct posted_message {
   bool received = false;
 };
 
-/// A message's place among those of its communicator, as long as it is under way.
+/// The position of a message among those of its communicator while it is in flight.
 template <class State>
 class message_turn {
  public:
@@ -51,19 +51,20 @@ class message_turn {
   bool may_receive() const noexcept {
     return is_next([this](const auto& each) { return each.from == posted_.from && !each.received; });
   }
-  /// All of it is on its way, or here.
+  /// Records that the whole message is in transit (`note_sent`) or has arrived (`note_received`).
   void note_sent() noexcept { posted_.sent = true; }
   void note_received() noexcept { posted_.received = true; }
   bool received() const noexcept { return posted_.received; }
-  /// Whether it waits for a message before it.
+  /// Returns whether the message waits for an earlier one.
   bool is_behind() const noexcept { return (!posted_.sent && !may_send()) || (!posted_.received && !may_receive()); }
   failure overdue() const {
     if (!is_behind()) return {};
-    return make_failure(errc::timeout, "an earlier message of the same tag, to or from the same rank, is not over");
+    return make_failure(errc::timeout,
+                        "an earlier message of the same tag, to or from the same rank, has not completed");
   }
 
  private:
-  /// Whether `earlier(message)` holds for none of those that were asked for before this one.
+  /// Returns whether `earlier(message)` holds for none of the messages that were started before this one.
   template <class Earlier>
   bool is_next(Earlier earlier) const noexcept {
     for (const posted_message* each : state_.messages()) {
@@ -77,11 +78,11 @@ class message_turn {
   posted_message posted_;
 };
 
-/// What goes to a peer in one piece.
+/// A message to a peer in one piece.
 template <class State>
 class outgoing_message {
  public:
-  /// Whether it is on its way; tries to get it there. With the same arguments until it is.
+  /// Tries to send the message; returns whether it is in transit. Call it with the same arguments until it is.
   bool begin(State& state, int to, const transport::message_id& id, std::span<const std::byte> bytes, failure& fail) {
     if (begun_) return true;
     begun_ = state.endpoints().try_send(sending_, to, id, bytes.data(), bytes.size(), fail);
@@ -89,7 +90,7 @@ class outgoing_message {
     return begun_;
   }
   bool begun() const noexcept { return begun_; }
-  /// After `begin`: whether the peer needs what was sent no longer.
+  /// Returns, after `begin`, whether the sent buffer is no longer needed.
   bool drained(State& state) { return state.endpoints().drained(sending_); }
 
  private:
@@ -97,11 +98,11 @@ class outgoing_message {
   bool begun_ = false;
 };
 
-/// What comes from a peer in one piece.
+/// A message from a peer in one piece.
 template <class State>
 class incoming_message {
  public:
-  /// Whether it is in `bytes`. With the same arguments until it is.
+  /// Returns whether the message has been stored in `bytes`. Call it with the same arguments until it has.
   bool arrived(State& state, int from, const transport::message_id& id, std::span<std::byte> bytes, failure& fail) {
     const void* const message = state.endpoints().try_receive(receiving_, from, id, bytes.data(), bytes.size(), fail);
     if (message == nullptr) return false;
@@ -171,12 +172,12 @@ HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_spec& spe
                               state.last_sequence(), call.site, call_times::from_now(over)});
 }
 
-/// A message has no number, and no steps.
+/// A locator for messages, which have neither a sequence number nor steps.
 struct no_place {
   constexpr void operator()(error_context&) const noexcept {}
 };
 
-/// After entering.
+/// Checks a message in an entered communicator.
 template <class State, class Spec>
 outcome check_message(State& state, const Spec& spec, const call_settings& settings, const call_site& call) {
   outcome refused = refuse_if_over(state, settings.stop, call.timeout);
@@ -199,7 +200,7 @@ outcome run_message(const communicator<Domain>& comm, const Spec& spec, const ca
   return if_memory_lasts(state, call, no_place{}, [&] {
     if (outcome wrong = check_message(state, spec, settings, call); wrong.failed()) return wrong;
     typename Spec::template operation_state<communicator_state<Domain>> operation_state(state, spec);
-    // While the peer reads what the work holds: it must not go before the peer has been told.
+    // The peer may read the memory of the operation state: it must not be destroyed before the peer is informed.
     return if_memory_lasts(state, call, no_place{}, [&] {
       const bool over = operation_state.poll() == machine_status::done;
       operation_state.set_entry(log_message(state, spec.message(), call, over));

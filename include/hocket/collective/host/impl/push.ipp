@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Definitions of <hocket/collective/host/push.hpp>: what a push does when it has to wait, or fails.
+/// Definitions of <hocket/collective/host/push.hpp>: the paths of a push that waits or fails.
 #pragma once
 
 #include <hocket/collective/host/push.hpp>
@@ -56,7 +56,7 @@ HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
     } catch (const std::exception& thrown) {
       cause = left_by_exception(thrown.what());
     } catch (...) {
-      cause = left_by_exception("something that is not a std::exception");
+      cause = left_by_exception("an exception that is not a std::exception");
     }
     locate(cause.context);
     return give_up(state, std::move(cause), call, locate);
