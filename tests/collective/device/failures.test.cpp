@@ -71,7 +71,7 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
         contains(
             said(cuda::pinned(plain), in_device),
             "in was passed as cuda::pinned(...) and lies in plain memory of the host, or in memory that was freed; "
-            "pass all buffers of a call as they are, without tags"),
+            "pass all buffers of a call without tags"),
         "plain as pinned");
     me.check(contains(said(cuda::device(static_cast<const float*>(nullptr), 100), in_device),
                       "in was passed as cuda::device(...) and is a null pointer, though its size is not 0"),
@@ -79,7 +79,7 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
     const auto no_chunks = me.expect(errc::invalid_argument, [&] {
       hocket::all_reduce(me.comm(), hocket::in_place(in_device), std::plus<>{}, options.and_also(cuda::staging{0}));
     });
-    me.check(no_chunks && contains(no_chunks->reason(), "cuda::staging says chunks of 0 bytes"), "no chunks");
+    me.check(no_chunks && contains(no_chunks->reason(), "cuda::staging sets chunks of 0 bytes"), "no chunks");
     me.check(contains(said(cuda::device(plain), in_device), "lies in plain memory"), "plain as device");
     me.check(contains(said(cuda::managed(pinned.span()), in_device), "the right tag is cuda::pinned(...)"),
              "pinned as managed");
@@ -272,7 +272,7 @@ void check_stopped(errc expected, const std::string& words, End end) {
 }  // namespace
 
 TEST_CASE("a stream that does not end makes a timeout that says so, and keeps its memory") {
-  check_stopped(errc::timeout, "the work that the stream was given before this call, or a copy after it, did not end",
+  check_stopped(errc::timeout, "the work enqueued on the stream before this call, or a copy after it, did not complete",
                 [](thread_rank& me, const rank_device& mine, placed_vector<float>& buffer) {
                   if (me.rank() == 0) {
                     reduce(me, mine, buffer, with(hocket::timeout(200ms)));

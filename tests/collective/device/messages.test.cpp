@@ -330,7 +330,7 @@ TEST_CASE("a chunk so small that chunks can't be counted is refused") {
     const auto said = me.expect(errc::invalid_argument, [&] {
       hocket::send(me.comm(), far, peer{0}, tag{0}, with(mine.order(), cuda::staging{1}));
     });
-    me.check(said && contains(said->reason(), "too many of them"), "words");
+    me.check(said && contains(said->reason(), "too many chunks"), "words");
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What calls on memory of devices in which the host takes part have in common: the driver, the stream's context, streams of
-/// the communicator's own, and what is looked at before such a call begins.
+/// What calls on device memory that need the host have in common: the driver, the stream's context, streams of the
+/// communicator, and the checks before such a call begins.
 #pragma once
 
 #include <hocket/collective/device/memory.hpp>
@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The driver, context and lanes of one call: one, or one for each direction of a message.
+/// The driver, context and staging lanes of one call: one lane, or one for each direction of a message.
 template <class Driver>
 class device_call_resources {
  public:
@@ -48,14 +48,14 @@ class device_call_resources {
     std::size_t bytes;
   };
 
-  /// What is wrong with a call on these that needs so many lanes. What the driver complains of is kept for `enter`: others may
-  /// be in the call.
+  /// Checks a call on these buffers that needs so many lanes. `enter` reports errors of the driver later, because other
+  /// ranks may have begun the call.
   template <class State>
   outcome check(State& state, std::span<const buffer> buffers, std::size_t lanes = 1) {
     if (stream_ == nullptr) {
       return make_failure(errc::invalid_argument,
-                          "the stream is null, and no default is taken: say cudaStreamLegacy or cudaStreamPerThread if "
-                          "one of these is meant");
+                          "the stream is null, and there is no default stream: pass cudaStreamLegacy or "
+                          "cudaStreamPerThread to use one of these");
     }
     lanes_ = &state.attributes().template get<cuda_ipc::staging_lanes<Driver>>();
     failure misuse;
@@ -63,22 +63,22 @@ class device_call_resources {
     return misuse;
   }
 
-  /// Enters the stream's context for as long as `scope` lives; or why the call ends.
+  /// Enters the stream's context for the lifetime of `scope`. Returns why the call ends, if it does.
   failure enter(std::optional<cuda_ipc::context_scope<Driver>>& scope) {
     if (complaint_) return std::exchange(complaint_, failure());
     scope.emplace(driver(), context_);
     return scope->refused();
   }
 
-  /// What a lane is given from now on comes after what the stream was given before the call.
+  /// Orders later copies of a lane after the work enqueued on the stream before the call.
   failure follow(std::size_t which = 0) {
     lane_in_use& one = in_use_[which];
     if (one.follows) return {};
     one.follows = true;
     return one.lane->follow(stream_);
   }
-  /// Until `reached`: whether all is done that the stream was given before the call. For what is done without a copy to the
-  /// host, which would say so.
+  /// Sets `reached` when all work that was enqueued on the stream before the call has completed. For calls that do not
+  /// copy to the host first.
   failure await_stream(bool& reached, std::size_t which = 0) {
     if (reached) return {};
     if (!in_use_[which].follows) {
@@ -88,15 +88,15 @@ class device_call_resources {
     return in_use_[which].lane->is_down(0, reached);
   }
 
-  /// Why a call ends that still waits for the driver.
+  /// Returns the cause of a timeout of a call that still waits for the driver.
   static failure overdue() {
     return make_failure(
         errc::timeout,
-        "the work that the stream was given before this call, or a copy after it, did not end: nothing of "
-        "the call is wrong on other ranks");
+        "the work enqueued on the stream before this call, or a copy after it, did not complete: no other "
+        "rank caused this");
   }
 
-  /// The call has failed: what is still copied must be over before the caller's memory is freed in the stream's order.
+  /// After a failure: orders later work of the stream after copies in flight, so that the caller may free its memory.
   void settle() noexcept {
     for (const lane_in_use& each : in_use_) {
       if (!each.follows) continue;
@@ -111,12 +111,12 @@ class device_call_resources {
   cuda_ipc::staging_lane<Driver>& lane(std::size_t which = 0) const noexcept { return *in_use_[which].lane; }
 
  private:
-  /// One direction of a message has a lane of its own.
+  /// Each direction of a message has its own lane.
   static constexpr std::size_t most_lanes = 2;
 
   struct lane_in_use {
     std::unique_ptr<cuda_ipc::staging_lane<Driver>> lane;
-    bool follows = false;  ///< the stream
+    bool follows = false;  ///< whether the lane is ordered after the stream
   };
 
   failure examine(std::span<const buffer> buffers, std::size_t lanes, failure& misuse) {
@@ -127,12 +127,12 @@ class device_call_resources {
     if (failure found = scope.refused()) return found;
     auto capturing = cuda_ipc::capture_status::none;
     said = driver().stream_is_capturing(stream_, &capturing);
-    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking what the stream does", said);
+    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking whether the stream is being captured", said);
     if (capturing != cuda_ipc::capture_status::none) {
       misuse = make_failure(
           errc::invalid_argument,
-          "the stream is being captured into a graph, in which the host can't take part, as it does in this "
-          "call: make it outside the capture");
+          "the stream is being captured into a graph, which can't contain the host's part of this call: make "
+          "the call outside the capture");
       return {};
     }
     for (const buffer& each : buffers) {

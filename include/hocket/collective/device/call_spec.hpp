@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a collective on device memory has and one on host memory has not: where its buffers are, and the resources that it
-/// uses.
+/// What a collective on device memory has in addition to one on host memory: tags of its buffers, and resources.
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>
@@ -17,7 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// A host call, with `in` and `out` elsewhere.
+/// A host call with `in` and `out` in memory of other kinds.
 template <class Driver>
 struct device_call_spec {
   host_call host;
@@ -25,7 +24,7 @@ struct device_call_spec {
   cuda_ipc::memory_space out_tag;
   cuda::stream_of<Driver> stream;
   mutable std::shared_ptr<device_call_resources<Driver>> resources =
-      nullptr;  ///< from `check` on: where memory may run out
+      nullptr;  ///< set by `check`, where running out of memory is handled
   const char* name = host.name;
 
   int root() const noexcept { return host.what.root; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A buffer that is too large to be staged at once is staged in chunks. It has a block for each rank, or one: chunk c has of
-/// each block the elements from c * `cut` on, `cut` at most, so that ranks agree on what a chunk is where they agree on the
-/// lengths of blocks. Blocks that end early have nothing in later chunks.
+/// The chunks of a buffer that is too large to be staged at once. The buffer has one block for each rank, or one block.
+/// Chunk c has at most `cut` elements of each block, from element c * `cut` on, so that ranks that agree on the lengths
+/// of blocks agree on the chunks. Blocks that end early have no elements in later chunks.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,21 +24,21 @@ class chunked_blocks {
 
   std::size_t count() const noexcept { return lengths_.size(); }
   std::size_t length(std::size_t block) const noexcept { return lengths_[block]; }
-  /// Elements of all blocks.
+  /// Returns the number of elements of all blocks.
   std::size_t total() const noexcept {
     std::size_t sum = 0;
     for (const std::size_t each : lengths_) sum += each;
     return sum;
   }
 
-  /// Where, in each block, chunk `chunk` begins.
+  /// Returns the offset of `chunk` in each block.
   std::size_t begin(std::uint32_t chunk) const noexcept { return chunk == 0 ? 0 : chunk * cut_; }
-  /// What the chunk has of a block.
+  /// Returns the number of elements of a block in the chunk.
   std::size_t size(std::uint32_t chunk, std::size_t block) const noexcept {
     const std::size_t length = lengths_[block], from = begin(chunk);
     return length <= from ? 0 : std::min(length - from, cut_);
   }
-  /// ... and of all.
+  /// Returns the number of elements of all blocks in the chunk.
   std::size_t size(std::uint32_t chunk) const noexcept {
     std::size_t sum = 0;
     for (std::size_t block = 0; block < lengths_.size(); ++block) sum += size(chunk, block);

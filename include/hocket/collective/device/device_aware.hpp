@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Collectives that move memory of devices over a transport that takes it as it is: UCX, where it has modules for CUDA and
-/// these find a driver. What adapters or links between GPUs can do then is UCX's to find out; nothing is staged by hocket.
+/// Collectives that move device memory over a device-aware transport: UCX, if it has modules for CUDA and these find a
+/// driver. UCX then chooses adapters and links between GPUs; hocket stages nothing.
 ///
-/// These are `all_gather`, `all_to_all`, both with blocks of given lengths too, and `broadcast`; messages between two ranks are in
-/// device/message.hpp. Stream, return and errors are as in device/staged.hpp, from where
-/// they are chosen: where all ranks' UCX has CUDA, and the caller asks for nothing that only the other way has
-/// (`cuda::staging`, `require(checksummed)`, a plan that reads peers' memory or is the caller's own).
+/// These are `all_gather`, `all_to_all`, both with blocks of given lengths too, and `broadcast`. Messages between two
+/// ranks are in device/message.hpp. Stream, return and errors are as in device/staged.hpp, which chooses this path if
+/// the UCX of all ranks has CUDA and the caller passes no option that only staging supports (`cuda::staging`,
+/// `require(checksummed)`, a plan that reads peers' memory, or a user-defined plan).
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>
@@ -40,7 +40,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether the options name a plan that sends messages and makes no copies but to where the result is to be, or none.
+/// Returns whether the options name no plan, or one that sends messages and copies only to the place of the result.
 template <class Options>
 constexpr bool allows_device_aware() noexcept {
   if constexpr (Options::template has<kind::staging> || Options::template has<kind::integrity>) {
@@ -53,23 +53,23 @@ constexpr bool allows_device_aware() noexcept {
   }
 }
 
-/// Whether the transport has ranks that can.
+/// Whether the transport can be device-aware.
 template <class Domain>
 inline constexpr bool has_device_aware = requires(const Domain& through) { through.is_device_aware(); };
 
-/// Whether a call may be carried, if all ranks turn out to be able to.
+/// Whether the transport may carry the call if it is device-aware on all ranks.
 template <plan::collective_kind Kind, class Options, class Domain>
 inline constexpr bool may_be_device_aware =
     !plan::collective{Kind, 0}.reduces() && allows_device_aware<Options>() && has_device_aware<Domain>;
 
-/// Whether it can be on this communicator: equal on all ranks.
+/// Returns whether the transport of this communicator is device-aware; the result is equal on all ranks.
 template <class Domain>
 bool is_device_aware(const communicator<Domain>& comm) {
-  if (communicator_access::is_moved_from(comm)) return false;  // the call will say so
+  if (communicator_access::is_moved_from(comm)) return false;  // the call reports it
   return transport::is_device_aware(*communicator_access::state(comm).domain());
 }
 
-/// One whose messages carry the memory as it is.
+/// A call whose messages carry device memory without staging.
 template <class Driver>
 struct device_aware_spec : device_call_spec<Driver> {
   template <class State>
@@ -84,8 +84,8 @@ struct device_aware_spec : device_call_spec<Driver> {
   }
 };
 
-/// Such a call under way: the host's, as soon as the stream has come so far. What a rank copies for itself is copied on a
-/// stream of the communicator's.
+/// The operation state of such a call: the host operation, which begins when the stream reaches the call. Local copies
+/// of a rank are made on a stream of the communicator.
 template <class Driver>
 template <class State>
 class device_aware_spec<Driver>::operation_state final : public operation, private device_copies {
@@ -95,7 +95,7 @@ class device_aware_spec<Driver>::operation_state final : public operation, priva
   ~operation_state() override {
     if (done_) return;
     resources_->settle();
-    if (!copied_) lane().quiet(deadline::after(std::chrono::seconds(1)));  // from scratch of the host, maybe
+    if (!copied_) lane().quiet(deadline::after(std::chrono::seconds(1)));  // may read host scratch memory
   }
 
   machine_status advance() override {
@@ -119,7 +119,7 @@ class device_aware_spec<Driver>::operation_state final : public operation, priva
   }
 
  private:
-  static constexpr std::size_t slot = 0;  // of the lane: its event alone is used
+  static constexpr std::size_t slot = 0;  // of the lane; only its event is used
 
   cuda_ipc::staging_lane<Driver>& lane() const noexcept { return resources_->lane(); }
 
@@ -141,8 +141,8 @@ class device_aware_spec<Driver>::operation_state final : public operation, priva
 
   const std::shared_ptr<device_call_resources<Driver>> resources_;
   host_operation<State> moving_;
-  bool reached_ = false;  ///< the stream has come to this call
-  bool copied_ = true;    ///< all that this rank was to copy, so far
+  bool reached_ = false;  ///< the stream has reached this call
+  bool copied_ = true;    ///< all local copies begun so far are complete
   bool done_ = false;
   failure cause_;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How callers hand over memory of a device, and the stream in whose order it is read and written:
+/// How callers pass device memory, and the stream that orders its reads and writes:
 ///
 ///     namespace gpu = hocket::cuda;
 ///     hocket::all_reduce(comm, gpu::device(in), gpu::device(out), std::plus<>{}, hocket::with(gpu::stream_ref(stream)));
 ///
-/// A view made here is no range, so it can't be passed where the processor would read it. It says what the caller takes the
-/// memory for; each call asks the driver, and refuses a wrong word.
+/// A view made here is not a range, so it can't be passed to code that would read it on the host. Its tag names the
+/// kind of memory; each call asks the driver, and refuses a wrong tag.
 #pragma once
 
 #include <hocket/core/buffers.hpp>
@@ -28,11 +28,11 @@ struct CUstream_st;  // CUDA's: cudaStream_t and CUstream are pointers to it
 
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
-class driver;  // transport/cuda_ipc/driver.hpp: whoever makes the calls needs it
+class driver;  // transport/cuda_ipc/driver.hpp: needed by code that makes the calls
 }  // namespace cuda_ipc
 namespace cuda {
 
-/// Where a view's elements are.
+/// The memory that holds a view's elements.
 struct device_memory {
   static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::device;
 };
@@ -43,10 +43,10 @@ struct managed_memory {
   static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::managed;
 };
 
-/// What errors say of a call whose buffers have one of these, beside its types: on all ranks they must, or on none.
+/// Added to the types that errors print for a call on tagged buffers: all ranks must pass tagged buffers, or none must.
 struct tagged_memory {};
 
-/// What of CUDA's kinds of memory a space is one of.
+/// A space that is one of CUDA's kinds of memory.
 template <class Space>
 concept memory = requires {
   { Space::space } -> std::convertible_to<cuda_ipc::memory_space>;
@@ -62,7 +62,7 @@ constexpr auto placed(Range&& range) {
 
 }  // namespace detail
 
-/// Elements in the memory of a device, of cudaMalloc, cudaMallocAsync or cuMemAlloc: a span of pointers of the device.
+/// Elements in device memory, of cudaMalloc, cudaMallocAsync or cuMemAlloc, by a span of device pointers.
 template <lasting_buffer Range>
 constexpr auto device(Range&& elements) {
   return detail::placed<device_memory>(elements);
@@ -72,7 +72,7 @@ constexpr device_buffer<T, device_memory> device(T* data, std::size_t size) noex
   return {data, size};
 }
 
-/// Elements in pinned memory of the host, of cudaMallocHost, cudaHostAlloc or cudaHostRegister.
+/// Elements in pinned host memory, of cudaMallocHost, cudaHostAlloc or cudaHostRegister.
 template <lasting_buffer Range>
 constexpr auto pinned(Range&& elements) {
   return detail::placed<pinned_memory>(elements);
@@ -92,17 +92,17 @@ constexpr device_buffer<T, managed_memory> managed(T* data, std::size_t size) no
   return {data, size};
 }
 
-/// A stream of a driver, as a property of a call: for drivers of one's own. `stream_ref` is the one for programs.
+/// A stream of a driver, as a property of a call, for user-defined drivers. Programs use `stream_ref`.
 template <class Driver>
 struct stream_of {
   using kind = hocket::kind::stream;
   using driver_type = Driver;
-  Driver* through = nullptr;  ///< null: this machine's, which is loaded
+  Driver* through = nullptr;  ///< null: the driver of this machine, which the call loads
   cuda_ipc::stream_handle handle = nullptr;
 };
 
-/// The stream in whose order a call reads and writes memory of a device. There is no default: who means the legacy
-/// stream, or that of the thread, says `cudaStreamLegacy` or `cudaStreamPerThread`. Does not own the stream.
+/// The stream that orders a call's reads and writes of device memory. There is no default: to use the legacy stream or
+/// that of the thread, pass `cudaStreamLegacy` or `cudaStreamPerThread`. Does not own the stream.
 class stream_ref : public stream_of<cuda_ipc::driver> {
  public:
   stream_ref(CUstream_st* stream) noexcept  // NOLINT: implicit, as for cuda::stream_ref of libcu++
@@ -117,10 +117,10 @@ class stream_ref : public stream_of<cuda_ipc::driver> {
   stream_ref(int) = delete;
 };
 
-/// How calls bring memory of a device to the host and back. Must be equal on all ranks.
+/// How calls copy device memory to the host and back. Must be equal on all ranks.
 struct staging {
   using kind = hocket::kind::staging;
-  /// So much of a buffer at once. Not yet measured on a GPU.
+  /// Bytes of a buffer that are copied at a time. Not yet measured on a GPU.
   std::size_t chunk_bytes = std::size_t{2} << 20;
 };
 
@@ -138,34 +138,34 @@ inline const char* tag_for(cuda_ipc::memory_space what) noexcept {
   return "";
 }
 
-/// A buffer whose memory, of one element at least, is not what its tag says.
+/// Returns the error for a non-empty buffer whose memory is not of the kind that its tag names.
 HOCKET_COLD inline failure wrong_tag(const char* buffer, const void* data, cuda_ipc::memory_space said,
                                      cuda_ipc::memory_space is) {
   std::string text = std::string(buffer) + " was passed as " + tag_for(said) + " and ";
   if (data == nullptr) {
-    text += "is a null pointer, though its size is not 0: has its allocation failed?";
+    text += "is a null pointer, though its size is not 0: check that its allocation succeeded";
   } else if (is == cuda_ipc::memory_space::plain) {
     text +=
-        "lies in plain memory of the host, or in memory that was freed; pass all buffers of a call as they are, "
-        "without tags, if they are the host's";
+        "lies in plain memory of the host, or in memory that was freed; pass all buffers of a call without tags "
+        "if they are in host memory";
   } else {
     text += std::string("lies in ") + words_for(is) + "; the right tag is " + tag_for(is);
   }
   return make_failure(errc::invalid_argument, std::move(text));
 }
 
-/// What is wrong with how so many bytes are to be staged.
+/// Checks the chunk size with which `bytes` are staged.
 inline outcome check_chunk(std::size_t chunk_bytes, std::size_t bytes) {
   constexpr std::size_t most_chunks = std::size_t{1} << 30;  // they are counted in 32 bits
   if (chunk_bytes != 0 && bytes / chunk_bytes < most_chunks) [[likely]]
     return {};
   if (chunk_bytes != 0) {
-    return make_failure(errc::invalid_argument, "cuda::staging says chunks of " + std::to_string(chunk_bytes) +
-                                                    " bytes, too many of them for " + std::to_string(bytes) +
-                                                    " bytes: name a larger number");
+    return make_failure(errc::invalid_argument, "cuda::staging sets chunks of " + std::to_string(chunk_bytes) +
+                                                    " bytes, which are too many chunks for " + std::to_string(bytes) +
+                                                    " bytes: use a larger chunk size");
   }
   return make_failure(errc::invalid_argument,
-                      "cuda::staging says chunks of 0 bytes: name a number, or leave it out for " +
+                      "cuda::staging sets chunks of 0 bytes: use a positive size, or omit it for the default, " +
                           std::to_string(cuda::staging{}.chunk_bytes));
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Messages between two ranks whose buffers are in memory of devices: `send`, `recv` and both at once.
+/// Messages between two ranks whose buffers are in device memory: `send`, `recv` and `send_recv`.
 ///
-/// Where the transport carries such memory, the host's message has it as it is. Elsewhere a message goes in chunks, through pinned
-/// memory on both sides: while one travels, the next comes from the sender's device and the last goes to the receiver's. Each direction
-/// goes on by itself, as those of a host's `send_recv` do, so that a peer may do the one before the other.
+/// If the transport carries device memory, the host message carries it without staging. Otherwise a message is sent in
+/// chunks, through pinned memory on both sides: while one chunk is in transit, the next is copied from the sender's
+/// device and the last to the receiver's. The directions of a `send_recv` are independent of each other.
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>
@@ -33,7 +33,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// A host's message whose buffers are elsewhere.
+/// A host message whose buffers are in memory of other kinds.
 template <class Driver>
 struct device_message {
   message_spec host;
@@ -41,7 +41,7 @@ struct device_message {
   cuda_ipc::memory_space in_tag;
   cuda::stream_of<Driver> stream;
   mutable std::shared_ptr<device_call_resources<Driver>> resources =
-      nullptr;  ///< from `check` on: where memory may run out
+      nullptr;  ///< set by `check`, where running out of memory is handled
 
   const message_spec& message() const noexcept { return host; }
   bool sends() const noexcept { return host.to != no_peer; }
@@ -62,8 +62,8 @@ struct device_message {
   }
 };
 
-/// What travels with such a message, instead of what does with a host's: both must be one or the other, and raw bytes go with raw
-/// bytes. A message of several chunks is not told from a shorter one by its length, so that is in it, too.
+/// Returns the type signature that such a message has instead of that of a host message: both sides must pass tagged
+/// buffers, and raw bytes match only raw bytes. It includes the size, which the messages of chunks do not show.
 template <class T>
 std::uint32_t device_signature(const char* way, std::size_t bytes, std::size_t chunk_bytes) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
@@ -83,7 +83,7 @@ struct device_aware_message : device_message<Driver> {
   }
 };
 
-/// The host's, as soon as the stream has come so far.
+/// The operation state: the host's, which begins when the stream reaches the call.
 template <class Driver>
 template <class State>
 class device_aware_message<Driver>::operation_state final : public operation {
@@ -109,19 +109,19 @@ class device_aware_message<Driver>::operation_state final : public operation {
  private:
   const std::shared_ptr<device_call_resources<Driver>> resources_;
   message_exchange<State> exchange_;
-  bool reached_ = false;  ///< the stream has come to this call
+  bool reached_ = false;  ///< the stream has reached this call
   failure cause_;
 };
 
 // ── Staged ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// How a message is cut.
+/// The chunks of a message.
 class message_chunks {
  public:
   message_chunks(std::size_t bytes, std::size_t chunk_bytes) noexcept
       : bytes_(bytes), cut_(chunk_bytes), count_(segments_of(bytes_, cut_)) {}
 
-  std::uint32_t count() const noexcept { return count_; }  ///< one at least: an empty message is one, too
+  std::uint32_t count() const noexcept { return count_; }  ///< at least one, also for an empty message
   std::size_t largest() const noexcept { return std::min(bytes_, cut_); }
   std::size_t begin(std::uint32_t chunk) const noexcept { return chunk * cut_; }
   std::size_t size(std::uint32_t chunk) const noexcept { return std::min(cut_, bytes_ - begin(chunk)); }
@@ -132,14 +132,14 @@ class message_chunks {
   std::uint32_t count_;
 };
 
-/// Where one direction stands, and with whom.
+/// The state of one direction of a message, and its peer.
 template <class State, class Driver>
 class staged_direction {
  public:
   struct opening {
     device_call_resources<Driver>& resources;
-    std::size_t lane;  ///< of the resources'
-    bool is_direct;    ///< the host reads or writes the buffer where it is
+    std::size_t lane;  ///< its number in `resources`
+    bool is_direct;    ///< the host reads or writes the buffer without staging
     int peer;
     transport::message_id id;
     std::size_t chunk_bytes;
@@ -152,7 +152,7 @@ class staged_direction {
   staged_direction& operator=(const staged_direction&) = delete;
 
   bool over() const noexcept { return over_; }
-  /// Whether it waits for the stream, or a copy, and not for the peer.
+  /// Returns whether it waits for the stream or a copy, and not for the peer.
   bool waits_for_stream() const noexcept { return waits_ && !over_; }
   int peer() const noexcept { return peer_; }
 
@@ -171,8 +171,8 @@ class staged_direction {
   const int peer_;
   const transport::message_id id_;
   const message_chunks chunks_;
-  bool reached_ = false;  ///< the stream has come to this call
-  bool waits_ = true;     ///< see `waits_for_stream`; of what is not over
+  bool reached_ = false;  ///< the stream has reached this call
+  bool waits_ = true;     ///< see `waits_for_stream`; valid until `over_`
   bool over_ = false;
 };
 
@@ -184,7 +184,7 @@ class staged_sending : public staged_direction<State, Driver> {
   staged_sending(State& state, const opening& how, std::span<const std::byte> bytes)
       : staged_direction<State, Driver>(state, how, bytes.size()), bytes_(bytes) {}
 
-  /// In the stream's context.
+  /// Advances the direction. The stream's context must be current.
   failure advance(message_turn<State>& turn, bool& moved) {
     failure found = this->is_direct_ ? this->await_stream() : this->resources_.follow(this->lane_);
     if (!found && (this->reached_ || !this->is_direct_)) found = bring();
@@ -203,7 +203,7 @@ class staged_sending : public staged_direction<State, Driver> {
     return under_way_[chunk % under_way_.size()];
   }
 
-  /// Begins copies to the host, as far as there are slots. What is there already counts as brought, no further.
+  /// Begins copies to the host while slots are free. In a direct buffer, chunks count as copied.
   failure bring() {
     while (brought_ < this->chunks_.count() && brought_ < drained_ + this->slots) {
       if (!this->is_direct_) {
@@ -222,7 +222,7 @@ class staged_sending : public staged_direction<State, Driver> {
     return {};
   }
 
-  /// What has come to the host, in order.
+  /// Sends the chunks that have been copied to the host, in order.
   failure send(message_turn<State>& turn, bool& moved) {
     held_ = false;
     while (sent_ < brought_) {
@@ -250,8 +250,8 @@ class staged_sending : public staged_direction<State, Driver> {
   const std::span<const std::byte> bytes_;
   std::uint32_t brought_ = 0;  ///< chunks whose copy to the host has begun
   std::uint32_t sent_ = 0;
-  std::uint32_t drained_ = 0;  ///< those that the peer needs no longer
-  bool held_ = false;          ///< by the peer, or by a message before this one
+  std::uint32_t drained_ = 0;  ///< sent chunks that the peer no longer needs
+  bool held_ = false;          ///< a chunk waits for the peer, or for an earlier message
   std::array<std::optional<outgoing_message<State>>, cuda_ipc::staging_slots> under_way_;
 };
 
@@ -263,7 +263,7 @@ class staged_receiving : public staged_direction<State, Driver> {
   staged_receiving(State& state, const opening& how, std::span<std::byte> bytes)
       : staged_direction<State, Driver>(state, how, bytes.size()), bytes_(bytes) {}
 
-  /// In the stream's context.
+  /// Advances the direction. The stream's context must be current.
   failure advance(message_turn<State>& turn, bool& moved) {
     failure found = this->await_stream();
     for (bool more = true; more && !found;) {
@@ -279,7 +279,7 @@ class staged_receiving : public staged_direction<State, Driver> {
   }
 
  private:
-  /// One chunk, if it has come and there is where to put it.
+  /// Receives one chunk, if it has arrived and a slot is free.
   failure receive(message_turn<State>& turn, bool& moved) {
     if (received_ == this->chunks_.count()) return {};
     this->waits_ = true;
@@ -302,7 +302,7 @@ class staged_receiving : public staged_direction<State, Driver> {
     return {};
   }
 
-  /// Begins copies of what has come to the device.
+  /// Begins copies of received chunks to the device.
   failure take_up(bool& moved) {
     if (this->is_direct_) {
       taken_ = received_;

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls over memory of devices, on every transport: chunks come to pinned memory of the host, are what the host's
-/// call is made on, and go back. While one chunk is combined, the next one comes and the last one goes.
+/// Calls on device memory, on every transport: host calls on chunks that are staged in pinned host memory. While one
+/// chunk is combined, the next is copied to the host and the last to the device.
 ///
-/// All collectives but `barrier`, which has no buffer, and `send`, `recv` and `send_recv` take `cuda::device(...)`,
-/// `cuda::pinned(...)` and `cuda::managed(...)` where this header was included. What is particular to such calls:
+/// If this header is included, all collectives except `barrier`, which has no buffer, and `send`, `recv` and
+/// `send_recv` take `cuda::device(...)`, `cuda::pinned(...)` and `cuda::managed(...)`. The properties of such calls:
 ///
-/// **Order.** What is read is what is there when all work is done that `stream` was given before the call. What `stream` is
-///   given after the call finds the result. Other streams know nothing of the call.
-/// **Return.** The call returns when this rank's part of the collective is over on the host and the last copies to the
-///   device are under way: they may not be done. `in` and `out` may be used in the stream's order, and by the host once the
-///   stream is synchronised. A stream that is being captured into a graph is refused: the host takes part in each call.
-/// **The `_async` forms** return at once, and read what is there when all work is done that `stream` was given before. The
-///   rest is done when the communicator is driven. What `stream` is given after the request is over, by `test` or `wait`, finds
-///   the result; what it is given before that does not wait for it, and must leave `in` and `out` alone.
-/// **Chunks.** `with(cuda::staging{bytes})`, equal on all ranks, as everything else. Each block is cut at the same places on
-///   every rank, each chunk is combined by one plan, and ranks may differ in where their memory is.
-/// **Order of results.** Of a chunk as of a host's vector of that size. So an algorithm that adds in rank order, and
-///   `require(rank_count_invariant)`, give the bits of the host's call; one whose order depends on where an element stands
-///   (ring, halving_doubling), or a choice that depends on the size, gives the same bits on all ranks and from run to run,
-///   which may be others than the host's.
-/// **`all_to_all_v`** is one chunk, as no rank knows how long the blocks of others are.
-/// **Messages** go to tagged buffers of the same number of elements of the same type, from tagged buffers: memory of the host
-///   takes part as `cuda::pinned(...)`. `with(cuda::staging{bytes})` must be equal on sender and receiver.
-/// **Pinned memory** is copied only where blocks must be cut.
-/// **What only moves** is carried by the transport instead where it can be: see device/device_aware.hpp and device/message.hpp. All but `Chunks` holds there too.
-/// **Errors.** As for the host's call. `invalid_argument` before anything is sent if memory is not what its tag says. What the
-///   driver complains of, at any time, ends the communicator; work that `stream` was given before and that does not end is a
-///   `timeout`. What `out` has then is not defined, but what is still under way comes before what `stream` is given next.
-///   Pinned memory that a stream may touch is not freed.
+/// **Order.** The call reads `in` after all work that was enqueued on `stream` before the call. Work enqueued on
+///   `stream` after the call sees the result. Other streams are not ordered with the call.
+/// **Return.** The call returns when this rank's part of the collective is complete on the host and the last copies to
+///   the device are enqueued, but perhaps not complete. `in` and `out` may be used in stream order, and by the host
+///   after `stream` is synchronised. A stream that is being captured into a graph is refused: each call needs the host.
+/// **The `_async` forms** return immediately, and read `in` after all work enqueued on `stream` before. The rest is
+///   done while the communicator is driven. Work enqueued on `stream` after `test` or `wait` have reported completion
+///   sees the result. Work enqueued before that does not wait for it, and must not use `in` and `out`.
+/// **Chunks.** `with(cuda::staging{bytes})`, equal on all ranks. Each block is cut at the same positions on every rank,
+///   one plan combines each chunk, and the kind of memory may differ between ranks.
+/// **Order of results.** That of a chunk is that of a host vector of its size. So an algorithm that adds in rank order,
+///   and `require(rank_count_invariant)`, give the bits of the call on the host. If the order depends on the position
+///   of an element (ring, halving_doubling), or the choice on the size, the bits are the same on all ranks and from run
+///   to run, but may differ from those of the call on the host.
+/// **`all_to_all_v`** uses one chunk: no rank knows others' lengths. **Pinned memory** is copied only to cut blocks.
+/// **Messages** from tagged buffers must be received into tagged buffers of as many elements of the same type. Pass
+///   host memory as `cuda::pinned(...)`. `with(cuda::staging{bytes})` must be equal on sender and receiver.
+/// **Calls that only move elements** are carried by the transport instead if it can: see device/device_aware.hpp and
+///   device/message.hpp. Everything here except `Chunks` holds for them too.
+/// **Errors.** As for the call on the host. `invalid_argument` before anything is sent if memory is not of the kind
+///   that its tag names. An error of the driver, at any time, ends the communicator. Earlier work on `stream` that does
+///   not complete is a `timeout`. The contents of `out` are then undefined, but copies in flight are ordered before
+///   work enqueued on `stream` later. Pinned memory that a stream may touch is not freed.
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>
@@ -58,7 +58,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The calls over CUDA's kinds of memory: carried by the transport where it can do all there is to do, else staged.
+/// The calls on CUDA's kinds of memory: carried by the transport if it supports the whole call, else staged.
 template <cuda::memory Space>
 struct device_calls<Space> {
   template <class Options>
@@ -96,7 +96,7 @@ struct device_calls<Space> {
     return run<what, How, Space>(comm, call, options, hosts, site);
   }
 
-  /// `host` has the buffers, of elements T sent and U received.
+  /// `host` has the buffers. T is the type of sent elements, U that of received elements.
   template <class T, class U, class From, class How, class Domain, class Options>
   static auto exchange(const communicator<Domain>& comm, message_spec host, const Options& options,
                        const std::source_location& site) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A collective over memory of devices that is staged: one host's call for each chunk, on pinned memory, between a copy to the
-/// host and one back. While one chunk is combined, the next one comes and the last one goes.
+/// A staged collective on device memory: one host call for each chunk, on pinned memory, between a copy to the host and
+/// one back. While one chunk is combined, the next is copied to the host and the last to the device.
 ///
-/// A chunk has of each block the same elements on all ranks, so each of them is a call of its own, and is planned as one of
-/// that size is. Sequence numbers for all of them are taken when the call is made.
+/// A chunk has the same elements of each block on all ranks, so each chunk is a separate host call, planned for its
+/// size. The sequence numbers of all chunks are taken when the call is made.
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>
@@ -36,7 +36,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// One that is cut into chunks, each of which is a host's call.
+/// A call that is divided into chunks, each of which is a host call.
 template <class Driver>
 struct staged_call_spec : device_call_spec<Driver> {
   template <class State>
@@ -62,15 +62,15 @@ struct staged_call_spec : device_call_spec<Driver> {
     }
     const bool may_be_direct =
         this->in_tag == cuda_ipc::memory_space::pinned && this->out_tag == cuda_ipc::memory_space::pinned;
-    // A call that prepares reads `in` once, before anything else, and works on a copy.
+    // A call that prepares contributions reads `in` once, first of all, and works on a copy.
     request.in_place = this->host.prepares != nullptr || (may_be_direct && request.in_place);
     request.type_signature = mix(request.type_signature, hash_text("staged"));
     return request;
   }
 
-  /// The plan was chosen for a chunk.
+  /// Adapts the plan, which was chosen for a chunk, to the whole vector.
   void divide(planned_call& whole) const {
-    // Where no rank knows the longest block of all, none knows how many chunks there would be: the vector is one.
+    // If no rank knows the longest block of all ranks, none knows the number of chunks: the vector is one chunk.
     if (this->host.blocks.lengths == block_lengths::known_to_pairs) return;
     const std::size_t chunk = std::min(whole.layout.block_size(), whole.segment_elements);
     const std::size_t block = block_length(whole.layout.blocks());
@@ -80,14 +80,14 @@ struct staged_call_spec : device_call_spec<Driver> {
   }
 
  private:
-  /// In elements, of the longest block if they differ.
+  /// Returns the length of a block, or of the longest one, in elements.
   std::size_t block_length(std::uint32_t blocks) const noexcept {
     if (this->host.blocks.lengths == block_lengths::known_to_all) return longest_block(this->host.blocks);
     return this->host.what.reduces() ? this->host.out_count : this->host.out_count / blocks;
   }
 };
 
-/// Such a call under way: one part after the other is a host's call on a slot.
+/// The operation state of such a call: chunk after chunk, a host call on a slot.
 template <class Driver>
 template <class State>
 class staged_call_spec<Driver>::operation_state final : public operation {
@@ -97,9 +97,9 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   struct side {
     std::byte* data = nullptr;
     chunked_blocks blocks;
-    bool is_direct = false;  ///< the host reads or writes it where it is
+    bool is_direct = false;  ///< the host reads or writes it without staging
     bool is_copied = false;
-    std::size_t at = 0;  ///< in a slot
+    std::size_t at = 0;  ///< offset in a slot
   };
 
  public:
@@ -167,7 +167,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
 
   bool gathers() const noexcept { return host_.what.kind == plan::collective_kind::all_gather; }
 
-  /// The given lengths of the blocks of `in` and `out` on this rank.
+  /// Copies the given lengths of the blocks of `in` and `out` on this rank.
   void copy_lengths(std::vector<std::size_t>& in, std::vector<std::size_t>& out) const {
     const auto& [lengths, counts, received] = host_.blocks;
     if (lengths == block_lengths::known_to_pairs) {
@@ -178,7 +178,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     (gathers() ? in : out).assign(1, counts[static_cast<std::size_t>(state_.rank())]);
     (gathers() ? out : in).assign(counts.begin(), counts.end());
   }
-  /// Those of the chunk that is under way.
+  /// Returns the lengths of the blocks of the current chunk.
   block_counts counts_of_chunk() const noexcept {
     if (host_.blocks.lengths == block_lengths::known_to_pairs) return {host_.blocks.lengths, in_sizes_, out_sizes_};
     return {host_.blocks.lengths, gathers() ? out_sizes_ : in_sizes_};
@@ -194,7 +194,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   bool reads_out() const noexcept { return !has_input_ && host_.what.root == state_.rank(); }
   bool writes_out() const noexcept { return has_input_ || host_.what.root != state_.rank(); }
 
-  /// Calls `copy(place of the caller's, place in the slot, bytes)` for what a chunk has of each block.
+  /// Calls `copy(address in the caller's buffer, address in the slot, bytes)` for the part of each block in a chunk.
   template <class Copy>
   failure each_block(const side& one, std::uint32_t chunk, Copy copy) const {
     std::byte* slot = lane().memory(chunk % slots) + one.at;
@@ -211,7 +211,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     return {};
   }
 
-  /// Begins copies to the host, as far as there are slots.
+  /// Begins copies to the host while slots are free.
   failure bring(bool& moved) {
     while (brought_ < chunks_ && brought_ < taken_ + slots) {
       bool ready = false;
@@ -230,7 +230,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     return {};
   }
 
-  /// Begins the host's call on the next chunk, if that has come.
+  /// Begins the host call on the next chunk, if that has been copied.
   failure begin_part(bool& moved) {
     if (part_ || taken_ == brought_) return {};
     bool ready = false;
@@ -253,18 +253,18 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     moved = true;
     return {};
   }
-  /// Elements that a chunk has of the longest block.
+  /// Returns the number of elements of the longest block in a chunk.
   std::size_t size_of(std::uint32_t chunk) const noexcept {
     const std::size_t begin = chunk == 0 ? 0 : chunk * call_.segment_elements;
     return std::min(call_.segment_elements, call_.layout.block_size() - begin);
   }
-  /// Where the host reads or writes the chunk.
+  /// Returns the address at which the host reads or writes the current chunk.
   std::byte* chunk_begin(const side& one) const noexcept {
     if (one.is_direct) return one.data + std::min(one.blocks.begin(taken_), one.blocks.total()) * host_.element_size;
     return one.is_copied ? lane().memory(taken_ % slots) + one.at : nullptr;
   }
 
-  /// Begins copies of a finished chunk to the device.
+  /// Begins copies of a completed chunk to the device.
   failure take_back() {
     part_.reset();
     failure found;
@@ -300,7 +300,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   std::uint32_t first_ = 0;  ///< sequence number of the first chunk
   side in_;
   side out_;
-  std::vector<std::size_t> in_sizes_, out_sizes_;  ///< of the blocks of the chunk that is under way
+  std::vector<std::size_t> in_sizes_, out_sizes_;  ///< of the blocks in the current chunk
   std::size_t slot_bytes_ = 0;
   std::uint32_t brought_ = 0;  ///< chunks whose copy to the host has begun
   std::uint32_t taken_ = 0;    ///< chunks whose copy back has begun

@@ -152,8 +152,8 @@ constexpr void check_reduction_options() noexcept {
 template <plan::collective_kind Kind, class Op, class T, block_lengths Lengths = block_lengths::equal>
 inline constexpr std::uint32_t reduction_signature = mix(call_kind_signature(Kind, Lengths), type_signature<T, Op>());
 
-/// Makes a reduction of `in` by `op`, a result of `effective_operation` that must outlive the call if that blocks. `More`
-/// is added to the names of the types.
+/// Makes a reduction of `in` by `op`, a result of `effective_operation` that must outlive the call if that blocks.
+/// `More` is added to the names of the types.
 template <plan::collective_kind Kind, block_lengths Lengths = block_lengths::equal, class... More, class T, class Op>
 host_call make_reduction(std::span<const T> in, std::span<T> out, const Op& op, const block_counts& blocks = {}) {
   static_assert(std::is_trivially_copyable_v<Op>);
