@@ -64,7 +64,7 @@ struct shaped_stage {
 
 TEST_CASE("schedules that differ between ranks are refused on every rank, with a rank that differs") {
   const schedule plan = schedules::one_forward_one_backward(3, 6);
-  const std::string begins = "the ranks were given different schedules, and all need the same one: ";
+  const std::string begins = "all ranks must pass the same schedule, but passed different schedules: ";
   struct trial {
     schedule other;
     std::string says;
@@ -164,7 +164,7 @@ TEST_CASE("elements of another type are refused, also where they take up as many
     const std::string gives =
         "stage 0 on rank 0 gives 8 bytes (2 elements of 4) per microbatch, stage 1 on rank 1 takes ";
     refuses_second(shaped_stage<double>{1, 0}, gives + "8 bytes (1 elements of 8)");
-    refuses_second(shaped_stage<std::int32_t>{2, 0}, gives + "8 bytes (2 elements of 4), of another type");
+    refuses_second(shaped_stage<std::int32_t>{2, 0}, gives + "8 bytes (2 elements of 4), of another element type");
     shaped_stage<float, double> first{0, 0};  // of nothing, the type does not matter
     shaped_stage<float> last{0, 0};
     if (me.rank() == 0) pipeline::executor(me.comm(), plan, {first}).run();
@@ -278,8 +278,8 @@ TEST_CASE("stages in another order are refused where they say which they are, al
       run.run();
     };
     refuses(me,
-            me.rank() == 1 ? "rank 1 was given stage 3 in the place of stage 1: the stages of a rank are listed in the "
-                             "order of their numbers"
+            me.rank() == 1 ? "rank 1 was given stage 3 in the place of stage 1: list the stages of a rank in the order "
+                             "of their numbers"
                            : "rank 1 has stages that do not fit the schedule",
             [&] { make(me.rank() == 1); });
     make(false);
@@ -346,7 +346,7 @@ TEST_CASE("tags come round, but never to those of an executor that some rank sti
     std::deque<knowing_stage> own[3];
     std::unique_ptr<executor> oldest = make(few, own[0]);
     std::unique_ptr<executor> next = make(half, own[1]);
-    const std::string says = "took 32769 of its 65536 tags, and this one needs 32768: destroy the oldest one first";
+    const std::string says = "use 32769 of its 65536 tags, and this one needs 32768: destroy the oldest executor first";
     refuses(me, says, [&] { make(half, own[2]); });
     next.reset();  // those in the middle do not help
     refuses(me, says, [&] { make(half, own[2]); });

@@ -353,7 +353,7 @@ TEST_CASE("whatever a stage was asked for when it throws, every rank learns what
         }
         const auto found = me.expect(errc::aborted, train);
         const std::string text = schedules::to_string(what);
-        const std::string reason = strangely ? "an exception of another type than std::exception" : "no such token";
+        const std::string reason = strangely ? "an exception that is not a std::exception" : "no such token";
         const std::string says =
             "stage 1 failed in 1" + text + (has_microbatch(what) ? "1, microbatch 1: " : ": ") + reason;
         me.check(found && std::string(found->what()).find(says) != std::string::npos,
@@ -490,7 +490,7 @@ TEST_CASE("what does not fit is refused before the first step") {
     refuses("was given 2 stages; the schedule puts 1 on it", [&] {
       pipeline::executor run(me.comm(), schedules::gpipe(2, 2), {own, other});
     });
-    refuses("has backward alone; this schedule needs input_gradient and weight_gradient",
+    refuses("has only backward; this schedule needs input_gradient and weight_gradient",
             [&] { pipeline::executor run(me.comm(), schedules::zero_bubble(2, 2), {own}); });
     refuses(me.rank() == 0 ? "rank 1 has stages that do not fit" : "rank 1 was given 2 stages", [&] {
       std::vector<pipeline::any_stage> some{own};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the ranks of a pipeline tell each other before its first step. A schedule or a stage that differs between two
-/// of them would otherwise be a hang, or memory that is overwritten; so it is an error, on every rank, that says where.
+/// The agreement of the ranks of a pipeline before its first step. A schedule or a stage that differs between ranks
+/// would otherwise cause a hang or overwritten memory. So it is an error, on every rank, that names the difference.
 ///
-/// Each round is a list of numbers of which every entry is written by one rank, and 0 on all others: their sums over
-/// all ranks are what everybody knows then.
+/// Each round is a list of numbers. Each entry is written by one rank and is 0 on all others, so that the sum over all
+/// ranks has the entries of all.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,8 +25,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline::detail {
 
-/// First round: which schedule each rank was given, whether it has found something wrong, and how far back reach the
-/// tags that it has not given back.
+/// First round: the schedule of each rank, whether the rank has found an error, and the distance to the oldest tag that
+/// it still has.
 class schedule_round {
  public:
   schedule_round() = default;
@@ -45,23 +45,24 @@ class schedule_round {
 
   std::vector<std::uint64_t>& numbers() noexcept { return numbers_; }
 
-  /// After the sums: what is wrong, in words; nothing, if all ranks have equal schedules that fit.
+  /// After the sums: returns the error text; empty if all ranks have equal schedules that fit.
   std::string judge() const {
     for (std::size_t rank = 1; rank < ranks(); ++rank) {
       if (of(rank, print) == of(0, print)) continue;
       const bool same_sizes = of(rank, microbatches) == of(0, microbatches) && of(rank, stages) == of(0, stages);
-      return hocket::detail::concat({"the ranks were given different schedules, and all need the same one: rank 0 has ",
-                                     describe(0), ", rank ", rank, " has ", describe(rank),
-                                     same_sizes ? ", in another order" : ""});
+      return hocket::detail::concat(
+          {"all ranks must pass the same schedule, but passed different schedules: rank 0 has ", describe(0), ", rank ",
+           rank, " has ", describe(rank), same_sizes ? ", in another order" : ""});
     }
     for (std::size_t rank = 0; rank < ranks(); ++rank) {
       if (of(rank, does_not_fit) == 0) continue;
-      return hocket::detail::concat({"rank ", rank, " has stages that do not fit the schedule; its error says which"});
+      return hocket::detail::concat(
+          {"rank ", rank, " has stages that do not fit the schedule; see the error of that rank"});
     }
     return "";
   }
 
-  /// After the sums: how many tags it is from the oldest one that some rank has not given back to the next one.
+  /// After the sums: returns the number of tags from the oldest one that any rank still has to the next new one.
   std::uint64_t reach() const {
     std::uint64_t longest = 0;
     for (std::size_t rank = 0; rank < ranks(); ++rank) longest = std::max(longest, of(rank, reach_of_tags));
@@ -84,7 +85,7 @@ class schedule_round {
   std::size_t ranks() const noexcept { return numbers_.size() / per_rank; }
   std::uint64_t of(std::size_t rank, entry what) const { return numbers_[per_rank * rank + what]; }
   std::string describe(std::size_t rank) const {
-    char name[name_bytes + 1] = {};  // the beginning of a long one
+    char name[name_bytes + 1] = {};  // long names are truncated
     std::memcpy(name, &numbers_[per_rank * rank + name_begin], name_bytes);
     return hocket::detail::concat({*name != '\0' ? std::string(name) : "one", " of ", of(rank, microbatches),
                                    " microbatches and ", of(rank, stages), " stages"});
@@ -93,7 +94,7 @@ class schedule_round {
   std::vector<std::uint64_t> numbers_;
 };
 
-/// Second round: what each stage takes and gives, by stage and by copy, where a schedule has two directions.
+/// Second round: the input and output of each stage, by stage and, if the schedule has two directions, by copy.
 class form_round {
  public:
   form_round() = default;
@@ -101,7 +102,7 @@ class form_round {
       : copies_(where.has_two_directions() ? 2 : 1),
         numbers_(per_stage * copies_ * static_cast<std::size_t>(where.stages()), 0) {}
 
-  /// `rank` has `stage`, or a copy of it.
+  /// Writes the entries of `stage`, of which `rank` has at least one copy.
   void describe_own(const plan::pipeline::placement& where, int rank, int stage, const tensor_form& input,
                     const tensor_form& output) {
     for (std::size_t copy = 0; copy < copies_; ++copy) {
@@ -113,7 +114,7 @@ class form_round {
 
   std::vector<std::uint64_t>& numbers() noexcept { return numbers_; }
 
-  /// After the sums: what is wrong, in words; nothing, if what each stage gives is what the next one takes.
+  /// After the sums: returns the error text; empty if the output of each stage fits the input of the next.
   std::string judge(const plan::pipeline::placement& where) const {
     for (int stage = 0; stage < where.stages() && copies_ == 2; ++stage) {
       const std::string wrong = judge_copies(where, stage);
@@ -124,8 +125,8 @@ class form_round {
         const tensor_form form = takes ? input(stage) : output(stage);
         if (form.element_bytes == 0 || form.count <= most_bytes / form.element_bytes) continue;
         return hocket::detail::concat({named(where, stage, 0), takes ? " takes " : " gives ", form.count,
-                                       " elements per microbatch, more than any memory holds: is ",
-                                       takes ? "input_size()" : "output_size()", " a negative number?"});
+                                       " elements per microbatch, more than any memory holds: check that ",
+                                       takes ? "input_size()" : "output_size()", " does not return a negative number"});
       }
     }
     const int last = where.stages() - 1;
@@ -140,7 +141,7 @@ class form_round {
     return "";
   }
 
-  /// By boundary: what crosses it per microbatch.
+  /// Returns, for each boundary, the bytes that cross it per microbatch.
   std::vector<std::size_t> boundary_bytes() const {
     std::vector<std::size_t> bytes;
     const int stages = static_cast<int>(numbers_.size() / per_stage / copies_);
@@ -182,7 +183,7 @@ class form_round {
     return "";
   }
 
-  /// Of nothing, the type does not matter.
+  /// Returns whether the forms are equal. If both have no elements, the type does not matter.
   static bool fit(const tensor_form& one, const tensor_form& other) {
     return one == other || (one.count == 0 && other.count == 0);
   }
@@ -195,7 +196,7 @@ class form_round {
   }
   static const char* hint(const tensor_form& one, const tensor_form& other) {
     const bool look_alike = one.count == other.count && one.element_bytes == other.element_bytes;
-    return look_alike ? ", of another type" : "";
+    return look_alike ? ", of another element type" : "";
   }
 
   std::size_t copies_ = 1;

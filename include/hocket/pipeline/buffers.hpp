@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where activations and gradients of a rank lie while a schedule runs. Each is needed from one step of the row to
-/// another, both known before anything runs; so memory is dealt out once, and a step never allocates. What is no
-/// longer needed serves again; what is sent is needed until the row waits for that.
+/// The memory of a rank's activations and gradients while a schedule runs. Each is needed from one step of the row to
+/// another, both known in advance. So memory is assigned once, and a step never allocates. Memory that is no longer
+/// needed is reused; a buffer that is sent is needed until the row has waited for the send.
 #pragma once
 
 #include <hocket/core/buffer.hpp>
@@ -16,15 +16,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline {
 
-/// Something that is needed from step `first` to step `last` of a row, both included.
+/// The lifetime of a buffer that is needed from step `first` to step `last` of a row, inclusive.
 struct lifetime {
   std::size_t first = 0;
   std::size_t last = 0;
   std::size_t bytes = 0;
 };
 
-/// Memory for things whose lifetimes are known, each aligned to a cache line: vector loops like it, and neighbours do
-/// not disturb each other. Those that do not overlap in time share it, if they are of one size.
+/// Memory for buffers with known lifetimes, each aligned to a cache line for vector loops and to prevent false sharing.
+/// Buffers of equal size whose lifetimes do not overlap share memory.
 class buffers {
  public:
   static constexpr std::size_t alignment = hocket::detail::growing_buffer::alignment;
@@ -44,7 +44,7 @@ class buffers {
     std::fill_n(begin_, total_, std::byte{0});
   }
 
-  /// The memory of the thing with this number.
+  /// Returns the memory of buffer `i`.
   std::span<std::byte> of(std::size_t i) const noexcept { return {begin_ + offsets_[i], sizes_[i]}; }
 
   std::size_t total_bytes() const noexcept { return total_; }
@@ -53,7 +53,7 @@ class buffers {
   struct slot {
     std::size_t offset;
     std::size_t bytes;
-    std::size_t last;  ///< the step until which it is taken
+    std::size_t last;  ///< last step in which it is in use
   };
 
   std::size_t place_for(const lifetime& wanted) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a pipeline schedule: the ranks of a communicator do what their rows say, over any transport.
+/// Runs a pipeline schedule: each rank of a communicator executes its row, over any transport.
 ///
-/// Everything is decided before the first step: the schedule is proven, memory is dealt out, and each action of this
-/// rank's row becomes a record of what to call on which buffers. A step then walks through the records. Receives are
-/// posted where the row says, ahead of their use, and waited for where it is computed with what they bring.
+/// All decisions are made before the first step: the schedule is proven, memory is assigned, and each action of this
+/// rank's row becomes an instruction with its function and buffers. A step executes the instructions. Receives are
+/// posted where the row lists them, ahead of their use, and waited for by the computation that uses the data.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -52,33 +52,34 @@ namespace pipeline {
 using plan::pipeline::schedule;
 using plan::pipeline::timeline;
 
-/// Runs one schedule on one rank, again and again. All ranks of `comm` make theirs together, with equal schedules, and
-/// call `run` equally often. A step allocates nothing, apart from what its stages do.
+/// Runs one schedule on one rank, any number of times. All ranks of `comm` create their executors together, with equal
+/// schedules, and call `run` equally often. A step allocates nothing, except in its stages.
 ///
-/// Several may be under way on one communicator at once, beside messages and collectives of the user.
+/// Several executors may run on one communicator at the same time, beside messages and collectives of the user.
 ///
-/// Simulated ranks share a thread, so none may wait there: `start` a step on each, then let the world run; it makes all
-/// of them go on. The times of `measured` are virtual then.
+/// Simulated ranks share a thread, so none may wait there: `start` a step on each, then let the world run, which
+/// advances all of them. The times of `measured` are then virtual.
 ///
-/// **Threads.** As the communicator: one at a time. **Lifetime.** Stages and communicator must outlive it.
+/// **Threads.** Like the communicator: one at a time. **Lifetime.** Stages and communicator must outlive the executor.
 template <class Domain>
 class executor {
  public:
-  /// `stages`: those of this rank, in the order of their numbers. `plan` lists what is computed, or is lowered already.
+  /// `stages`: those of this rank, in the order of their numbers. `plan` lists the computations, or is already lowered.
   ///
-  /// Raises `errc::invalid_argument` on all ranks where schedules differ, do not hold their proof or have not as many
-  /// ranks as `comm`, where stages are missing or cannot do what their rank's row asks, and where what one stage gives
-  /// is not of the number and type of what the next one takes; of simulated ranks, their first step raises what needs
-  /// the others to be known. A communicator has 65536 tags, which are dealt out in turn: one for each executor, and
-  /// twice stages times microbatches where two ranks list their messages in different orders. Raises `invalid_argument`
-  /// on all ranks, too, where it would come round to those of an executor that some rank still has.
+  /// Raises `errc::invalid_argument` on all ranks if schedules differ, can't be proven, or have another number of ranks
+  /// than `comm`; if stages are missing or lack a function that their rank's row needs; and if the output of a stage
+  /// differs in size or type from the input of the next. On simulated ranks the first step raises the errors that
+  /// depend on other ranks. A communicator has 65536 tags, which are assigned in turn: one for each executor, but twice
+  /// stages times microbatches if two ranks list their messages in different orders. If they would wrap around to those
+  /// of an
+  /// executor that a rank still has, `invalid_argument` is raised on all ranks, too.
   ///
-  /// What a stage throws when it is asked for its sizes or its number comes out here, and ends the communicator: on all
-  /// other ranks with an `error` that says which stage it was, and what it said. (Simulated ranks share the thread that
-  /// it comes out of.)
+  /// An exception of a stage that is asked for its sizes or its number is rethrown here and ends the communicator. All
+  /// other ranks raise an `error` that names the stage and has the text of the exception. (Simulated ranks share the
+  /// thread that gets the exception.)
   ///
-  /// A rank on which there is too little memory for the schedule, or for what lies between stages, raises
-  /// `errc::out_of_memory`, and so do all others, at the latest in their first step. That ends the communicator.
+  /// A rank with too little memory for the schedule or for the buffers between stages raises `errc::out_of_memory`. So
+  /// do all others, in their first step at the latest. This ends the communicator.
   ///
   /// Cost: two all_reduces, of five numbers per rank and of six per stage.
   executor(const communicator<Domain>& comm, schedule plan, std::vector<any_stage> stages,
@@ -93,18 +94,18 @@ class executor {
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
-  /// A step that is under way ends on all ranks, with `errc::aborted`. Does not wait.
+  /// Ends a step that is under way on all ranks, with `errc::aborted`. Does not wait.
   ~executor() {
     if constexpr (!virtual_time) {
       if (phase_ == phase::under_way) give_up();
     }
   }
 
-  /// One step: all microbatches, forward and backward. Returns when this rank's row is done.
+  /// Runs one step: all microbatches, forward and backward. Returns when this rank's row is complete.
   ///
-  /// What a stage throws ends the step on all ranks: here with the exception itself, on the others with an `error` that
-  /// says which stage and microbatch it was, and what it said. A rank whose row is done by then has returned, and hears of
-  /// it in its next call on the communicator: let a barrier end the training.
+  /// An exception of a stage ends the step on all ranks: here by the exception itself, on the others by an `error` that
+  /// names the stage and the microbatch and has the text of the exception. A rank whose row was complete has returned,
+  /// and gets the error in its next call on the communicator: end the training with a barrier.
   void run(const std::source_location& site = std::source_location::current()) {
     start(site);
     if constexpr (virtual_time) {
@@ -116,14 +117,13 @@ class executor {
     }
   }
 
-  /// Begins a step that `advance` goes on with. Of simulated ranks, it goes at once as far as it can, and then with the
-  /// world, whose `run` raises what a step fails with. Errors of the step name the line of this call.
+  /// Begins a step, which `advance` continues. On simulated ranks it immediately runs as far as possible, and then with
+  /// the world, whose `run` raises the failure of a step. Errors of the step name the line of this call.
   ///
-  /// Raises `invalid_argument`, as `run` does, while a step is under way, which can go on after that.
+  /// Raises `invalid_argument`, like `run`, while a step is under way; that step can continue.
   void start(const std::source_location& site = std::source_location::current()) {
     if (is_under_way()) {
-      raise(errc::invalid_argument,
-            "a step of this executor is under way: call advance() until it says that this one is over",
+      raise(errc::invalid_argument, "a step of this executor is under way: call advance() until it returns true",
             {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site});
     }
     site_ = site;
@@ -137,8 +137,8 @@ class executor {
     }
   }
 
-  /// Goes on with the step as far as that is possible without waiting for another rank; true when this rank's row is
-  /// done. Raises what `run` raises, and `invalid_argument` where no step was begun, or the last one has failed.
+  /// Continues the step as far as possible without waiting for another rank. Returns true when this rank's row is
+  /// complete. Raises what `run` raises, and `invalid_argument` if no step was begun or the last one has failed.
   bool advance() {
     if (phase_ == phase::before) refuse("advance: no step has begun: call start() first");
     if constexpr (virtual_time) {
@@ -146,16 +146,16 @@ class executor {
       if (turn_->thrown()) std::rethrow_exception(turn_->thrown());
       return turn_->over();
     } else {
-      if (phase_ == phase::failed) refuse("advance: the step has failed, and with it the communicator");
+      if (phase_ == phase::failed) refuse("advance: the step has failed, and the communicator with it");
       return phase_ == phase::over || go_on_without_waiting();
     }
   }
 
-  /// When each computation of the last step began and ended, in seconds from the begin of `run`.
+  /// Start and end of each computation of the last step, in seconds from the start of `run`.
   const timeline& measured() const noexcept { return measured_; }
-  /// The schedule as it is run, with its messages.
+  /// The schedule that runs, including its messages.
   const schedule& plan() const noexcept { return plan_; }
-  /// What activations and gradients between stages take on this rank.
+  /// Memory for activations and gradients between stages on this rank, in bytes.
   std::size_t buffer_bytes() const noexcept { return buffers_.total_bytes(); }
 
  private:
@@ -173,12 +173,12 @@ class executor {
           {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site_});
   }
 
-  /// Else all ranks would wait to their deadlines for the messages of the step.
+  /// Revokes the communicator. Otherwise all ranks would wait for the messages of the step until their deadlines.
   HOCKET_COLD void give_up() noexcept {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       comm_.revoke("an executor was destroyed while a step was under way", site_);
-    } catch (const std::exception&) {  // another thread is in a call: then the deadline it is
+    } catch (const std::exception&) {  // another thread is in a call: the other ranks wait until their deadlines
     }
 #else
     comm_.revoke("an executor was destroyed while a step was under way", site_);
@@ -187,7 +187,7 @@ class executor {
 
   // ---- before the first step ----
 
-  /// What is wrong with the schedule, in words; nothing, if it can be run. It has its messages then.
+  /// Returns the error in the schedule; empty if it can run. Adds the messages to a schedule that lacks them.
   std::string judge_schedule() {
     namespace schedules = hocket::plan::pipeline;
     if (plan_.ranks() != comm_.size()) {
@@ -200,7 +200,7 @@ class executor {
     return found ? "" : found.message();
   }
 
-  /// The same of the stages of this rank.
+  /// Returns the error in the stages of this rank; empty if they fit the schedule.
   std::string judge_stages() {
     for (int stage = 0; stage < plan_.stages(); ++stage) {
       if (plan_.placement.holds(comm_.rank(), stage)) numbers_.push_back(stage);
@@ -218,10 +218,10 @@ class executor {
         if (!wrong.empty()) return;
         if (what.what == task_kind::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
           wrong = hocket::detail::concat(
-              {"stage ", what.stage, " has backward alone; this schedule needs input_gradient and weight_gradient"});
+              {"stage ", what.stage, " has only backward; this schedule needs input_gradient and weight_gradient"});
         } else if (what.what == task_kind::recompute && !stage_of(what.stage).has_recompute()) {
           wrong = hocket::detail::concat(
-              {"stage ", what.stage, " lacks forget or recompute; this schedule forms its activations again"});
+              {"stage ", what.stage, " lacks forget or recompute; this schedule recomputes its activations"});
         } else if (!has_microbatch(what.what) && !stage_of(what.stage).has(what.what)) {
           wrong = hocket::detail::concat({"stage ", what.stage, " lacks ", function_of(what.what),
                                           "; this schedule has ", hocket::plan::pipeline::to_string(what)});
@@ -231,16 +231,16 @@ class executor {
     return wrong;
   }
 
-  /// Whether the rank's stage in this place is the one that belongs there, as far as it says.
+  /// Returns the error in the number of the stage at `place`; empty if it has the right number or none.
   std::string judge_number(std::size_t place) {
     const int right = numbers_[place];
     const std::optional<int> said = ask(right, "for its number", [&] { return stages_[place].number(); });
     if (!said || *said == right) return "";
     return hocket::detail::concat({"rank ", comm_.rank(), " was given stage ", *said, " in the place of stage ", right,
-                                   ": the stages of a rank are listed in the order of their numbers"});
+                                   ": list the stages of a rank in the order of their numbers"});
   }
 
-  /// What `question` gives, which asks a stage for something. If that throws, no other rank waits for the answer.
+  /// Returns the result of `question`, which calls a stage. If it throws, the other ranks are informed.
   template <class Question>
   auto ask(int stage, const char* what, Question question) {
     return with_error_text(
@@ -250,7 +250,7 @@ class executor {
         question);
   }
 
-  /// Begins with what each rank finds on its own, so that a rank that finds something wrong leaves no other waiting.
+  /// Checks what this rank can check alone, and publishes the result, so that no rank waits for one that has an error.
   void publish_schedule() {
     while_memory_lasts([&] { wrong_ = judge_schedule(); });
     if (wrong_.empty()) wrong_ = judge_stages();
@@ -281,7 +281,7 @@ class executor {
     take_tags();
   }
 
-  /// Of simulated ranks, which can't wait: both rounds are under way at once, and their first step goes on from there.
+  /// For simulated ranks, which can't wait: starts both rounds at the same time; the first step completes them.
   void begin_to_agree() {
     while_memory_lasts([&] { wrong_ = judge_schedule(); });
     refuse_if(wrong_);
@@ -293,26 +293,26 @@ class executor {
     agreements_[1] = all_reduce_async(comm_, in_place(forms_.numbers()), std::plus<>{}, options<>{}, site_);
   }
 
-  /// Tags that no other executor of this communicator has, on any rank. In virtual time messages are asked for late,
-  /// whatever their order is, and there are 2^32 tags.
+  /// Takes tags that no other executor of this communicator has on any rank. In virtual time receives are performed
+  /// late, so their order may differ from the row's, and there are 2^32 tags.
   void take_tags() {
     tags_apart_ = virtual_time || !detail::are_in_order(plan_);
     const std::uint32_t count = tags_apart_ ? detail::crossings_of(plan_) : 1;
     if (!virtual_time && count > most_tags) {
       refuse(hocket::detail::concat(
-          {"two ranks list the messages between them in different orders; then there can be at most ", most_tags,
-           " of them in a schedule, not ", count}));
+          {"two ranks list the messages between them in different orders; such a schedule can have at most ", most_tags,
+           " messages, not ", count}));
     }
     if (!virtual_time && schedules_.reach() + count > most_tags) {
       refuse(hocket::detail::concat(
-          {"executors that were made on this communicator since the oldest one that some rank still has took ",
+          {"the executors created on this communicator since the oldest one that a rank still has use ",
            schedules_.reach(), " of its ", most_tags, " tags, and this one needs ", count,
-           ": destroy the oldest one first, or keep it on a communicator of its own"}));
+           ": destroy the oldest executor first, or create it on a separate communicator"}));
     }
     tags_ = hocket::detail::tag_lease(state().tags(), count);
   }
 
-  /// Does what needs much memory. A rank that has too little of it tells all others, which would wait for its messages.
+  /// Calls `now`, which needs much memory. If memory runs out, informs all ranks, which would wait for this one.
   template <class Do>
   void while_memory_lasts(Do now) {
     const hocket::detail::call_site call{"pipeline", site_, state().timeout()};
@@ -323,7 +323,7 @@ class executor {
         }));
   }
 
-  /// When all ranks have agreed.
+  /// Prepares the steps, after all ranks have agreed.
   void prepare() {
     while_memory_lasts([&] { make_ready(); });
   }
@@ -337,11 +337,11 @@ class executor {
     state().messages().reserve(state().messages().size() + messages_.size());
   }
 
-  /// Whether the step can begin.
+  /// Returns whether the step can begin.
   bool prepared() {
     if constexpr (virtual_time) {
       if (agreed_) return true;
-      // Another executor's step may just look at its own, and by that at all that is under way on this rank.
+      // The call may come from within a poll of all operations of this rank, by another executor's step.
       if (!state().enter_without_reads()) return false;
       state().leave();
       if (!agreements_[0].test()) return false;
@@ -351,7 +351,7 @@ class executor {
       if (!agreements_[1].test()) return false;
       agreements_[1].wait();
       refuse_if(forms_.judge(plan_.placement));
-      agreed_ = true;  // the requests are kept: the world is just looking through those that are under way
+      agreed_ = true;  // the requests are not destroyed, because the world is iterating over the active operations
       prepare();
       begin_ = seconds();
     }
@@ -365,13 +365,13 @@ class executor {
 
   // ---- a step ----
 
-  /// A step that has failed is over. Of simulated ranks, the world may end one from outside.
+  /// Returns whether a step has begun and has neither completed nor failed. The simulated world may end a step.
   bool is_under_way() const {
     if constexpr (virtual_time) return turn_ && !turn_->over();
     else return phase_ == phase::under_way;
   }
 
-  /// Calls `step`, which goes on with a step; true when that is over. Of a failure, its first cause comes out.
+  /// Calls `step`, which continues a step. Returns true when the step is complete. Throws the first cause of a failure.
   template <class Step>
   bool guarded(Step step) {
 #if HOCKET_HAS_EXCEPTIONS
@@ -395,7 +395,7 @@ class executor {
     return guarded([&] { return prepared() && go_on([](message& each) { return each.test(); }); });
   }
 
-  /// Does what is left of the step, up to a message for which `arrived` says that it is not there.
+  /// Executes the rest of the step, up to a message for which `arrived` returns false.
   template <class Arrived>
   bool go_on(Arrived arrived) {
     for (; position_ < program_.instructions.size(); ++position_) {
@@ -413,8 +413,8 @@ class executor {
   }
 
 #if HOCKET_HAS_EXCEPTIONS
-  /// A failure is told once: it may have ended a message that nobody has waited for yet, and what begins after that only
-  /// hears that there was one.
+  /// Throws the cause of a failure. It is reported once, perhaps to a message that has not been waited for yet; calls
+  /// after it get only `revoked`.
   void throw_first_cause() {
     for (message& each : messages_) {
       try {
@@ -426,7 +426,7 @@ class executor {
   }
 #endif
 
-  /// Its channel is not that of `send` and `recv`, which the user may have under way meanwhile.
+  /// Starts a message. Its channel is not that of `send` and `recv`, which the user may have in flight.
   void start_message(const detail::instruction& each) {
     hocket::detail::message_spec spec;
     spec.channel = transport::internal_channel;
@@ -461,8 +461,7 @@ class executor {
     with_error_text(described, [&] { call_stage_now(each); });
   }
 
-  /// Does what the user's code does, and tells all other ranks what that throws: `described()`, and the exception's
-  /// words.
+  /// Calls user code. If that throws, revokes the communicator with the text of `described()` and of the exception.
   template <class Describe, class Do>
   auto with_error_text(Describe described, Do now) {
 #if HOCKET_HAS_EXCEPTIONS
@@ -472,7 +471,7 @@ class executor {
       state().revoke(make_failure(errc::aborted, hocket::detail::concat({described(), ": ", problem.what()})));
       throw;
     } catch (...) {
-      state().revoke(make_failure(errc::aborted, described() + ": an exception of another type than std::exception"));
+      state().revoke(make_failure(errc::aborted, described() + ": an exception that is not a std::exception"));
       throw;
     }
 #else
@@ -507,7 +506,7 @@ class executor {
 
   double now() const { return seconds() - begin_; }
 
-  /// Since some moment that lies in the past.
+  /// Returns the seconds since a fixed point in the past.
   double seconds() const {
     if constexpr (virtual_time) {
       return state().endpoints().now();
@@ -516,7 +515,7 @@ class executor {
     }
   }
 
-  /// What was called, and of which stage: not what the row says.
+  /// Records the function that was called and its stage, which may differ from those that the row lists.
   void note(const detail::instruction& each, double begin, double end) {
     const task done{each.what.what, numbers_[each.stage], each.what.microbatch};
     if (!measured_.empty() && measured_.back().index == each.step) {
@@ -532,12 +531,12 @@ class executor {
   schedule plan_;
   std::vector<any_stage> stages_;  ///< of this rank
   std::vector<int> numbers_;       ///< of these stages
-  std::string wrong_;              ///< with what this rank was given, in words
+  std::string wrong_;              ///< the error in this rank's arguments; empty if none
   detail::schedule_round schedules_;
   detail::form_round forms_;
-  request agreements_[2];  ///< of simulated ranks: the two rounds
+  request agreements_[2];  ///< simulated ranks: the two rounds
   bool agreed_ = false;
-  bool tags_apart_ = false;         ///< whether messages of a step are told apart by their tags
+  bool tags_apart_ = false;         ///< whether the messages of a step have different tags
   hocket::detail::tag_lease tags_;  ///< of this executor
   detail::program program_;
   buffers buffers_;
@@ -546,7 +545,7 @@ class executor {
   std::size_t position_ = 0;     ///< of the next instruction
   phase phase_ = phase::before;  ///< of the last step
   double begin_ = 0;
-  std::optional<detail::step_operation<Domain>> turn_;  ///< of simulated ranks: the step under way
+  std::optional<detail::step_operation<Domain>> turn_;  ///< simulated ranks: the step under way
 };
 
 }  // namespace pipeline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The timeline of a step on all ranks, for pictures and for costs: each rank has measured its own row.
+/// The timeline of a step on all ranks, for drawing and for costs. Each rank has measured its own row.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -24,15 +24,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline {
 
-/// What `measured()` of every rank's executor says, in seconds; equal on all ranks. Each rank counts from the begin of its
-/// own `run`: let a barrier come before the step that is to be looked at. All ranks call it, between steps; simulated
-/// ranks, which must not wait, put `measured()` of each together instead. Raises `invalid_argument` on all ranks where
-/// one has not done a whole step yet: its times would all be 0. Cost: one all_reduce of two numbers per action.
+/// Returns `measured()` of the executors of all ranks, in seconds; equal on all ranks. Times of a rank count from the
+/// start of its own `run`, so call `barrier` before the step to be measured. Collective, between steps. Simulated
+/// ranks, which must not wait, concatenate `measured()` of all ranks instead. Raises `invalid_argument` on all ranks if
+/// a rank has not run a whole step yet: its times would be 0. Cost: one all_reduce of two numbers per action.
 template <class Domain>
 timeline gather_measured(const communicator<Domain>& comm, const executor<Domain>& run,
                          const std::source_location& site = std::source_location::current()) {
   const schedule& plan = run.plan();
-  // Of other ranks 0, so that the sum has all; and last, how many ranks have nothing to tell.
+  // The entries of other ranks are 0, so the sum has all times. The last entry counts ranks without a whole step.
   std::vector<std::uint64_t> times(2 * plan.length() + 1, 0);
   const auto& own = plan.of(comm.rank());
   const auto computes = [](const auto& each) { return plan::pipeline::is_computation(each.first.what); };
@@ -50,7 +50,7 @@ timeline gather_measured(const communicator<Domain>& comm, const executor<Domain
   if (times.back() != 0) {
     raise(errc::invalid_argument,
           hocket::detail::concat({times.back(), " of ", comm.size(),
-                                  " ranks have not run a whole step yet: gather_measured tells of the last one"}),
+                                  " ranks have not run a whole step yet: call gather_measured after one"}),
           {.operation = "gather_measured", .rank = comm.rank(), .ranks = comm.size(), .site = site});
   }
   timeline all;

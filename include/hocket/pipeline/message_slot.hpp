@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One message of a row, sent or received anew in each step. `send_async` and `recv_async` allocate what they start; a
-/// slot keeps that place, so that a step allocates nothing.
+/// A slot for one message of a row, which is sent or received again in each step. `send_async` and `recv_async`
+/// allocate the operation that they start; a slot reuses its storage, so that a step allocates nothing.
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
@@ -25,7 +25,7 @@ namespace pipeline::detail {
 
 namespace core = hocket::detail;
 
-/// A message over a transport that moves by itself. Not movable: the communicator knows where it is, until it is over.
+/// A message over a transport in real time. Not movable: the communicator has its address until it completes.
 template <class Domain>
 class message_slot {
  public:
@@ -34,7 +34,7 @@ class message_slot {
   message_slot& operator=(const message_slot&) = delete;
   ~message_slot() { finish(); }
 
-  /// Waits for the one before. Raises what `send_async` and `recv_async` raise.
+  /// Waits for the previous message, then starts this one. Raises what `send_async` and `recv_async` raise.
   void start(const communicator<Domain>& comm, const core::message_spec& spec, const std::source_location& site) {
     finish();
     const auto& state = core::communicator_access::shared_state(comm);
@@ -51,14 +51,14 @@ class message_slot {
     }));
   }
 
-  /// Whether it is over; drives it if not. Raises `error` if it failed.
+  /// Returns whether the message is complete; drives it if not. Raises `error` if it failed.
   bool test() {
     if (operation_state_ && !operation_state_->test()) return false;
     conclude();
     return true;
   }
 
-  /// Returns when it is over. Raises `error` if it failed.
+  /// Waits until the message is complete. Raises `error` if it failed.
   void wait() {
     if (operation_state_) operation_state_->wait();
     conclude();
@@ -72,7 +72,7 @@ class message_slot {
     operation_state_.reset();
   }
 
-  /// What is over is not looked at again whenever the communicator moves on. A failure stays, to be told again.
+  /// Removes a completed message, so that the communicator no longer checks it. A failure stays, to be raised again.
   void conclude() {
     if (operation_state_ && operation_state_->cause()) raise(operation_state_->cause());
     operation_state_.reset();
@@ -81,8 +81,8 @@ class message_slot {
   std::optional<core::started<state_type, core::message_exchange<state_type>>> operation_state_;
 };
 
-/// A message in virtual time. The network keeps what is sent, so a send is over at once; and a receive is asked for
-/// only where the row waits for it: taking it earlier would move the rank's clock to its arrival.
+/// A message in virtual time. The network stores sent messages, so a send completes immediately. A receive is performed
+/// only when the row waits for it: earlier, it would move the rank's clock to the arrival of the message.
 template <class Domain>
   requires transport::keeps_virtual_time<typename Domain::endpoints_type>
 class message_slot<Domain> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A rank's row of a schedule, made ready to run: for each piece of work, which of the rank's stages does it on which
-/// buffers, which message goes where, and what has to be waited for. Running it looks nothing up.
+/// A rank's row of a schedule, compiled for execution: for each task its stage and buffers, the message and its peer,
+/// and the requests to wait for. Execution needs no lookups.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,35 +23,35 @@ namespace pipeline::detail {
 
 inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-/// One piece of work, ready to be done. Buffers and requests are numbers.
+/// One task, ready to execute. Buffers and requests are given by number.
 struct instruction {
   plan::pipeline::task what;
-  std::size_t step = 0;   ///< the action of the row that it belongs to
-  std::size_t stage = 0;  ///< the how-manieth of the rank
+  std::size_t step = 0;   ///< position of its action in the row
+  std::size_t stage = 0;  ///< index among the stages of the rank
   std::size_t in = none;
   std::size_t out = none;
   std::size_t out_gradient = none;
   std::size_t in_gradient = none;
-  std::size_t message = none;            ///< the buffer that is sent, or received into
-  std::size_t request = none;            ///< what a send or receive starts, and what others wait for first
-  std::size_t request_of_second = none;  ///< what the second half of a pair needs, where this is the first
+  std::size_t message = none;            ///< the buffer to send, or to receive into
+  std::size_t request = none;            ///< started by a send or receive; other tasks wait for it first
+  std::size_t request_of_second = none;  ///< of the first half of a pair: the request that the second half waits for
   int peer = -1;
   std::uint32_t tag = 0;
-  bool forgets = false;  ///< a forward pass that is done once more
+  bool forgets = false;  ///< a forward pass whose activations are recomputed later
 };
 
-/// All of a row.
+/// A compiled row.
 struct program {
   std::vector<instruction> instructions;
   std::vector<lifetime> lifetimes;  ///< of the buffers
-  std::size_t requests = 0;         ///< how many messages are under way at once, at most
+  std::size_t requests = 0;         ///< maximum number of messages in flight
 };
 
-/// Translates a row. Activations cross boundaries forward, gradients backward.
+/// Compiles a row. Activations cross boundaries forward, gradients backward.
 class compiler {
  public:
-  /// `plan` has its messages. `bytes`: what crosses each boundary, per microbatch. `tags_apart`: whether no two
-  /// messages of a step may have the same tag.
+  /// `plan` must contain its messages. `bytes` has the size of what crosses each boundary per microbatch. `tags_apart`:
+  /// whether the messages of a step must have different tags.
   compiler(const plan::pipeline::schedule& plan, int rank, const std::vector<int>& stages,
            const std::vector<std::size_t>& bytes, bool tags_apart)
       : plan_(plan), rank_(rank), stages_(stages), bytes_(bytes), tags_apart_(tags_apart),
@@ -72,11 +72,11 @@ class compiler {
   using task_kind = plan::pipeline::task_kind;
   using task = plan::pipeline::task;
 
-  /// What has a number for each boundary and microbatch.
+  /// Buffers and requests that have a number for each boundary and microbatch.
   enum kind : std::size_t { activation, gradient, sent_forward, received_forward, sent_backward, received_backward };
   static constexpr std::size_t kinds = 6;
 
-  /// A pair is one action: its first half waits for what the second one needs, too.
+  /// A pair is one action: its first half also waits for the request of the second.
   static void begin_together(instruction& first, instruction& second) {
     first.request_of_second = std::exchange(second.request, none);
   }
@@ -141,7 +141,7 @@ class compiler {
     return last;
   }
 
-  /// The buffer of what crosses a boundary; it is needed now. There is none before the first and after the last stage.
+  /// Returns the buffer of a boundary, `none` at the ends of the pipeline. Extends its lifetime to the current step.
   std::size_t buffer(kind what, int boundary, int microbatch) {
     if (boundary < 0 || boundary + 1 >= plan_.stages()) return none;
     std::size_t& found = number(what, boundary, microbatch);
@@ -153,7 +153,7 @@ class compiler {
     return found;
   }
 
-  /// The request of a message, which is over with this instruction; `none`, where none was needed.
+  /// Returns the request of a message, and frees it, because it completes with this instruction; `none` if it has none.
   std::size_t take(kind what, int boundary, int microbatch) {
     if (boundary < 0 || boundary + 1 >= plan_.stages()) return none;
     const std::size_t found = number(what, boundary, microbatch);
@@ -174,7 +174,7 @@ class compiler {
   const bool tags_apart_;
   std::vector<std::size_t> numbers_;
   std::vector<std::size_t> free_requests_;
-  std::vector<char> again_;  // which forward passes are done once more
+  std::vector<char> again_;  // whether the activations of a forward pass are recomputed
   std::size_t step_ = 0;
   program made_;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a stage of a pipeline is: the user's type with a forward and a backward pass. The executor moves activations and
-/// gradients between stages; what happens inside one is the user's.
+/// The stage of a pipeline: a user-defined type with a forward and a backward pass. The executor moves activations and
+/// gradients between stages; the user defines the computations of a stage.
 ///
 /// @code
 /// struct my_stage {
-///   using input_type = float;   // elements of what comes in, per microbatch; any trivially copyable type
-///   using output_type = float;  // of what goes out
+///   using input_type = float;   // element type of the input, any trivially copyable type
+///   using output_type = float;  // element type of the output
 ///   std::size_t input_size() const;
 ///   std::size_t output_size() const;
 ///   void forward(int microbatch, std::span<const float> in, std::span<float> out);
@@ -15,20 +15,19 @@
 /// };
 /// @endcode
 ///
-/// For schedules that keep the two gradients apart, instead of `backward` or beside it:
+/// For schedules that separate the two gradients, instead of `backward` or in addition to it:
 /// `input_gradient(microbatch, in, out_gradient, in_gradient)` and `weight_gradient(microbatch, in, out_gradient)`. `in`
-/// is what `forward` was given, `out_gradient` stays until both are over; anything else that the gradients need, the
-/// stage keeps itself, by microbatch. Gradients of parameters add up inside the stage.
+/// is the input of `forward`; `out_gradient` remains valid until both have returned. The stage must store anything else
+/// that the gradients need, by microbatch. Gradients of parameters add up inside the stage.
 ///
-/// For schedules that form activations again (R): `forget(microbatch)`, called right after the forward pass, which
-/// gives up what the stage keeps of it for the gradients; and `recompute(microbatch, in)`, called before these with the
-/// same `in`, which forms that once more. Of microbatches for which the schedule has no R neither is called.
+/// For schedules with recomputation of activations (R): `forget(microbatch)`, called right after the forward pass,
+/// frees the activations that the stage stores for the gradients. `recompute(microbatch, in)`, called before these with
+/// the same `in`, computes them again. Neither is called for microbatches for which the schedule has no R.
 ///
-/// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and computes
-/// the loss itself. Called where the schedule lists them, and needed then: `unshard()`, `reshard()`, `reduce_gradient()`,
-/// `wait_reduce_gradient()` and `update()`, the optimizer's step. Optional: `int stage_number() const`, for a stage that
-/// knows which of the model's stages it is: then one that is handed over in another's place is refused, also where sizes
-/// do not tell.
+/// The first stage has `input_size()` 0 and fetches its microbatch itself; the last one has `output_size()` 0 and
+/// computes the loss itself. Required if the schedule lists them: `unshard()`, `reshard()`, `reduce_gradient()`,
+/// `wait_reduce_gradient()` and `update()`, the optimizer's step. Optional: `int stage_number() const`, the number of
+/// the stage in the model: stages in the wrong order are then refused even if their sizes are equal.
 #pragma once
 
 #include <hocket/communicator/signature.hpp>
@@ -61,7 +60,7 @@ concept has_gradients_apart = requires(Stage& stage, int microbatch, std::span<c
   stage.weight_gradient(microbatch, in, out_gradient);
 };
 
-/// What can lie in the buffers between stages: trivially copyable, and aligned to a cache line at most.
+/// An element type for the buffers between stages: trivially copyable, with at most the alignment of a cache line.
 template <class T>
 concept stage_element = std::is_trivially_copyable_v<T> && alignof(T) <= buffers::alignment;
 
@@ -88,7 +87,7 @@ concept has_stage_number = requires(const Stage& stage) {
 
 namespace detail {
 
-/// What looks like a stage, and need not be one.
+/// A type that resembles a stage, but may lack something.
 template <class Given>
 concept meant_as_stage = requires { typename Given::input_type; } || requires { typename Given::output_type; } ||
                          requires { &Given::forward; };
@@ -99,41 +98,42 @@ concept names_elements = requires {
   typename Given::output_type;
 };
 
-/// Says what `Given` lacks to be a stage: the first of it.
+/// Reports, by a static_assert, the first thing that `Given` lacks to be a stage.
 template <class Given>
 constexpr void refuse_as_stage() {
   static_assert(!std::is_const_v<Given>, "a stage can't be const: its passes change it");
-  static_assert(
-      names_elements<Given>,
-      "a stage names the elements that it takes and gives: using input_type = float; using output_type = float;");
+  static_assert(names_elements<Given>,
+                "a stage must declare its element types: using input_type = float; using output_type = float;");
   if constexpr (!std::is_const_v<Given> && names_elements<Given>) {
     using in = typename Given::input_type;
     using out = typename Given::output_type;
     constexpr bool fits = stage_element<in> && stage_element<out>;
-    static_assert(fits, "what a stage takes and gives must be trivially copyable, and aligned to a cache line at most");
+    static_assert(fits,
+                  "input_type and output_type of a stage must be trivially copyable, with at most the alignment of a "
+                  "cache line");
     constexpr bool has_sizes = requires(Given& given) {
       { given.input_size() } -> std::convertible_to<std::size_t>;
       { given.output_size() } -> std::convertible_to<std::size_t>;
     };
     static_assert(!fits || has_sizes,
-                  "a stage says how many elements it takes and gives for a microbatch, 0 where there are none: "
+                  "a stage must return its numbers of input and output elements per microbatch, 0 if it has none: "
                   "std::size_t input_size() const; std::size_t output_size() const;");
     constexpr bool has_forward =
         requires(Given& given, std::span<const in> from, std::span<out> to) { given.forward(0, from, to); };
     static_assert(
         !fits || !has_sizes || has_forward,
-        "a stage has void forward(int microbatch, std::span<const input_type> in, std::span<output_type> out)");
+        "a stage must have void forward(int microbatch, std::span<const input_type> in, std::span<output_type> out)");
     static_assert(
         !fits || !has_sizes || !has_forward || has_backward<Given> || has_gradients_apart<Given>,
-        "a stage has void backward(int microbatch, std::span<const input_type> in, std::span<const output_type> "
-        "out_gradient, std::span<input_type> in_gradient), or input_gradient, which takes the same, and "
-        "weight_gradient, which takes all of it but the last");
+        "a stage must have void backward(int microbatch, std::span<const input_type> in, std::span<const output_type> "
+        "out_gradient, std::span<input_type> in_gradient), or input_gradient with the same parameters and "
+        "weight_gradient with all of them except the last");
   }
 }
 
 }  // namespace detail
 
-/// What a stage's function is called that does what a schedule lists of the stage alone.
+/// Returns the name of the stage's function for a task without a microbatch.
 constexpr const char* function_of(plan::pipeline::task_kind what) noexcept {
   using plan::pipeline::task_kind;
   switch (what) {
@@ -146,35 +146,35 @@ constexpr const char* function_of(plan::pipeline::task_kind what) noexcept {
   }
 }
 
-/// What a stage takes or gives per microbatch.
+/// Size and type of a stage's input or output per microbatch.
 struct tensor_form {
   std::size_t count = 0;  ///< of elements
   std::size_t element_bytes = 0;
-  std::uint32_t element_type = 0;  ///< equal for equal types, in programs of one compiler
+  std::uint32_t element_type = 0;  ///< a signature, equal for equal types in programs of the same compiler
 
   std::size_t bytes() const noexcept { return count * element_bytes; }
   friend bool operator==(const tensor_form&, const tensor_form&) = default;
 };
 
-/// Any stage, its type erased. Refers to the user's object, which must outlive it.
+/// A type-erased stage. Refers to the user's object, which must outlive it.
 class any_stage {
  public:
   template <stage Stage>
   any_stage(Stage& object)  // NOLINT: implicit, so that a list of stages can be written as such
       : object_(&object), table_(&table_of<Stage>) {}
 
-  /// Does not compile: see what it says.
+  /// Never compiles: reports what `Given` lacks to be a stage.
   template <class Given>
     requires(!stage<Given> && detail::meant_as_stage<Given>)
   any_stage(Given&) {  // NOLINT: as above
     detail::refuse_as_stage<Given>();
   }
 
-  /// Which of the model's stages it is, where it says so.
+  /// Returns the number of the stage in the model, if the stage has `stage_number()`.
   std::optional<int> number() const { return table_->number(object_); }
   tensor_form input() const { return table_->input(object_); }
   tensor_form output() const { return table_->output(object_); }
-  /// Whether it can do the two gradients one after the other.
+  /// Returns whether the stage has `input_gradient` and `weight_gradient`.
   bool has_gradients_apart() const noexcept { return table_->gradients_apart; }
   bool has_recompute() const noexcept { return table_->recomputes; }
 
@@ -194,9 +194,9 @@ class any_stage {
   }
   void forget(int microbatch) const { table_->forget(object_, microbatch); }
   void recompute(int microbatch, std::span<const std::byte> in) const { table_->recompute(object_, microbatch, in); }
-  /// Whether it has the function that `on` calls.
+  /// Returns whether the stage has the function that `on` calls.
   bool has(plan::pipeline::task_kind what) const noexcept { return table_->has(what); }
-  /// unshard, reshard, reduce_gradient, wait_reduce_gradient or update.
+  /// Calls unshard, reshard, reduce_gradient, wait_reduce_gradient or update.
   void on(plan::pipeline::task_kind what) const { table_->on(object_, what); }
 
  private:

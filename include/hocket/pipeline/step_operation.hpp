@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What moves a step on ranks that share a thread: an operation of the rank's communicator, which the simulated world
-/// polls whenever something has come for that rank. So each rank acts at its own time, before the world goes on.
+/// Drives a step on ranks that share a thread: an operation of the rank's communicator, which the simulated world polls
+/// whenever something arrives for that rank. So each rank acts at its own virtual time, before the world advances.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -22,7 +22,7 @@ class step_operation final : public hocket::detail::operation {
   using machine_status = hocket::detail::machine_status;
 
  public:
-  /// `step(owner)` goes on with the step; true when it is over.
+  /// `step(owner)` advances the step; it returns true when the step is complete.
   step_operation(const communicator<Domain>& comm, void* owner, bool (*step)(void*))
       : state_(hocket::detail::communicator_access::state(comm)), owner_(owner), step_(step) {
     state_.active().push_back(this);
@@ -30,7 +30,7 @@ class step_operation final : public hocket::detail::operation {
   ~step_operation() override { std::erase(state_.active(), this); }
 
   machine_status advance() override {
-    if (std::exchange(busy_, true)) return machine_status::blocked;  // a call of the step itself polls all there is
+    if (std::exchange(busy_, true)) return machine_status::blocked;  // the step's own calls poll all operations
     const machine_status found = go_on();
     busy_ = false;
     return found;
@@ -40,7 +40,7 @@ class step_operation final : public hocket::detail::operation {
   bool has_full_cause() const override { return true; }
   void locate(error_context&) override {}
 
-  /// What the step has thrown; nothing, if it goes on or is over.
+  /// Returns the exception that ended the step; null if it continues or is complete.
   std::exception_ptr thrown() const noexcept { return thrown_; }
 
  private:
@@ -51,7 +51,7 @@ class step_operation final : public hocket::detail::operation {
     } catch (const error& problem) {
       thrown_ = std::current_exception();
       cause_ = problem.cause();
-    } catch (...) {  // of a stage, and the others have been told
+    } catch (...) {  // thrown by a stage; the other ranks have been informed
       thrown_ = std::current_exception();
       cause_ = state_.cause();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the messages of a step are told apart, where that is needed at all. Both ends know the whole schedule, so they
-/// find the same tags without a word.
+/// The tags that distinguish the messages of a step, if that is necessary. Both ends know the whole schedule, so they
+/// compute the same tags without communication.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,7 +17,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline::detail {
 
-/// A number for what crosses a boundary: between stages s and s+1 lies boundary s.
+/// Returns a unique number for a message that crosses a boundary. Boundary s lies between stages s and s+1.
 inline std::uint32_t crossing_of(const plan::pipeline::schedule& plan, const plan::pipeline::task& message) noexcept {
   using plan::pipeline::task_kind;
   const bool forward = message.what == task_kind::send_forward || message.what == task_kind::receive_forward;
@@ -26,13 +26,13 @@ inline std::uint32_t crossing_of(const plan::pipeline::schedule& plan, const pla
   return static_cast<std::uint32_t>(2 * (boundary * plan.microbatches + message.microbatch) + !forward);
 }
 
-/// More than any number that `crossing_of` gives.
+/// Returns an upper bound, exclusive, of the numbers that `crossing_of` returns.
 inline std::uint32_t crossings_of(const plan::pipeline::schedule& plan) noexcept {
   return static_cast<std::uint32_t>(2 * plan.cells());
 }
 
-/// Whether every two ranks list the messages between them in one order. Then one tag serves all of them: what comes
-/// before it is asked for by its tag, some transports have to put aside.
+/// Returns whether every two ranks list the messages between them in the same order. Then one tag serves all of them.
+/// Different tags cost more: some transports must set aside a message that arrives before its tag is asked for.
 inline bool are_in_order(const plan::pipeline::schedule& plan) {
   struct message {
     int from;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Parameters that several stages share, as an embedding and the head of a language model do: each stage adds up the
-/// gradients of its own copy, and after a step the copies are added between the ranks that hold them.
+/// Tied parameters, which several stages share, such as the embedding and the head of a language model. Each stage adds
+/// up the gradients of its own copy; after a step the copies are summed over the ranks that hold them.
 #pragma once
 
 #include <hocket/collective/detail/misuse.hpp>
@@ -23,14 +23,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline {
 
-/// The ranks that hold one of `stages`, ascending.
+/// Returns the ranks that hold one of `stages`, in ascending order.
 inline std::vector<int> holders(const plan::pipeline::placement& where, const std::vector<int>& stages,
                                 const std::source_location& site = std::source_location::current()) {
   std::vector<int> found;
   for (const int stage : stages) {
     if (stage < 0 || stage >= where.stages()) {
       raise(errc::invalid_argument,
-            hocket::detail::concat({"there is no stage ", stage, " to be tied; there are ", where.stages()}),
+            hocket::detail::concat({"there is no stage ", stage, " to tie; the number of stages is ", where.stages()}),
             {.operation = "pipeline", .site = site});
     }
     for (int rank = 0; rank < where.ranks(); ++rank) {
@@ -41,14 +41,14 @@ inline std::vector<int> holders(const plan::pipeline::placement& where, const st
   return found;
 }
 
-/// Sums a gradient of parameters that `stages` share, over the ranks that hold one of them: `gradient` is then the same
-/// on all of these, in every bit, as each adds in the order of ranks. A rank that holds several of the stages gives one
-/// buffer, to which all of them have added. Call it after `run`, on all ranks, with equal stages, or at least on all
-/// that hold one; on others nothing happens, and `gradient` may be empty.
+/// Sums the gradient of parameters that `stages` share over the ranks that hold one of them. Each rank adds in rank
+/// order, so `gradient` is then bitwise equal on all of them. A rank that holds several of the stages passes one
+/// buffer, to which all of them have added. Call it after `run` with equal stages, on all ranks or at least on all that
+/// hold one of them; on other ranks it has no effect, and `gradient` may be empty.
 ///
-/// Two-directional schedules have two copies of each stage: all of them are summed. Cost: with n ranks that hold one,
-/// n - 1 messages each way, one after the other, and memory for n gradients; they never meet messages of the caller's.
-/// Raises what `send_recv` raises, and `mismatch` or `truncated` where lengths differ.
+/// Two-directional schedules have two copies of each stage: all of them are summed. Cost: for n ranks that hold one,
+/// n - 1 messages each way, one after the other, and memory for n gradients. The messages have a separate channel.
+/// Raises what `send_recv` raises, and `mismatch` or `truncated` if lengths differ.
 template <class Domain, class T>
 void add_tied(const communicator<Domain>& comm, const plan::pipeline::placement& where, const std::vector<int>& stages,
               std::span<T> gradient, const std::source_location& site = std::source_location::current()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a stage has void forward.int microbatch, std::span<const input_type> in
+// expect: a stage must have void forward.int microbatch, std::span<const input_type> in
 //
 // Its forward pass takes something else than what lies in the buffers.
 #include <hocket/pipeline/stage.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a stage has void backward.*or input_gradient
+// expect: a stage must have void backward.*or input_gradient
 //
 // Its gradients apart are called otherwise.
 #include <hocket/pipeline/stage.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a stage says how many elements it takes and gives
+// expect: a stage must return its numbers of input and output elements
 //
 // It does not say how much it gives.
 #include <hocket/pipeline/stage.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a stage names the elements that it takes and gives
+// expect: a stage must declare its element types
 //
 // It names what it takes, and not what it gives.
 #include <hocket/pipeline/stage.hpp>

@@ -127,7 +127,8 @@ class device_call_resources {
     if (failure found = scope.refused()) return found;
     auto capturing = cuda_ipc::capture_status::none;
     said = driver().stream_is_capturing(stream_, &capturing);
-    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking whether the stream is being captured", said);
+    if (said != cuda_ipc::status::success)
+      return status_failure(driver(), "asking whether the stream is being captured", said);
     if (capturing != cuda_ipc::capture_status::none) {
       misuse = make_failure(
           errc::invalid_argument,

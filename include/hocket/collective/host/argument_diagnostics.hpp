@@ -241,7 +241,8 @@ inline constexpr bool is_or_missing =
 
 template <class Arguments, std::size_t I>
 consteval sentence explain_root() {
-  if (!is_or_missing<Arguments, I, root>) return "pass the root as hocket::root{0}, after the buffer and before with(...)";
+  if (!is_or_missing<Arguments, I, root>)
+    return "pass the root as hocket::root{0}, after the buffer and before with(...)";
   return {};
 }
 
