@@ -268,7 +268,7 @@ TEST_CASE("a stream that does not end makes a timeout of a message that says so,
         if (me.rank() == 1 && !sends) hocket::send(me.comm(), view, peer{0}, tag{0}, options);
         hocket::barrier(me.comm());
       });
-      me.check(said && contains(said->what(), me.rank() == 1 ? "rank 0 reports" : "the work that the stream was given"),
+      me.check(said && contains(said->what(), me.rank() == 1 ? "rank 0 reports" : "the work enqueued on the stream"),
                [&] { return said ? said->what() : "nothing"; });
       driver.finish_streams();
     });

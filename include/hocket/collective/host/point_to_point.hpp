@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Messages between two ranks, outside any plan: `send`, `recv` and both at once.
+/// Messages between two ranks, outside any plan: `send`, `recv` and `send_recv`.
 #pragma once
 
 #include <hocket/collective/host/argument_diagnostics.hpp>

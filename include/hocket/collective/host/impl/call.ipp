@@ -65,7 +65,7 @@ std::size_t segment_elements(const State& state, const call_request& asked) {
   return std::max<std::size_t>(1, staging / asked.element_size / block_count(state, asked));
 }
 
-/// Returns whether peers can read the vector: at once or, if it is a single block, segment after segment.
+/// Returns whether peers can read the vector: as a whole or, if it is a single block, segment after segment.
 template <class State>
 bool fits_staging(const State& state, const call_request& asked) {
   const std::size_t staging = state.layout().staging_bytes;
