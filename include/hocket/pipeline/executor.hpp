@@ -71,8 +71,7 @@ class executor {
   /// differs in size or type from the input of the next. On simulated ranks the first step raises the errors that
   /// depend on other ranks. A communicator has 65536 tags, which are assigned in turn: one for each executor, but twice
   /// stages times microbatches if two ranks list their messages in different orders. If they would wrap around to those
-  /// of an
-  /// executor that a rank still has, `invalid_argument` is raised on all ranks, too.
+  /// of an executor that a rank still has, `invalid_argument` is raised on all ranks, too.
   ///
   /// An exception of a stage that is asked for its sizes or its number is rethrown here and ends the communicator. All
   /// other ranks raise an `error` that names the stage and has the text of the exception. (Simulated ranks share the
