@@ -93,7 +93,7 @@ class operation {
     } catch (const std::exception& thrown) {
       thrown_ = left_by_exception(thrown.what());
     } catch (...) {
-      thrown_ = left_by_exception("something that is not a std::exception");
+      thrown_ = left_by_exception("an exception that is not a std::exception");
     }
     record_position();
     return machine_status::failed;

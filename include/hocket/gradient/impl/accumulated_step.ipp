@@ -104,7 +104,7 @@ HOCKET_DECL request accumulated_step::begun(std::size_t b, bool across) {
     revoke_unbegun(b, thrown.what());
     throw;
   } catch (...) {
-    revoke_unbegun(b, "something that is no std::exception");
+    revoke_unbegun(b, "an exception that is not a std::exception");
     throw;
   }
 #else
