@@ -125,8 +125,9 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
     ended.join();
     own.add(ended.took());
     CHECK(ended.cause().code == errc::aborted);
-    CHECK(contains(ended.cause().reason, "start-up was called off"));
-    if (contains(ended.cause().reason, "was not over") || contains(ended.cause().reason, "there was no time to see")) {
+    CHECK(contains(ended.cause().reason, "start-up was cancelled"));
+    if (contains(ended.cause().reason, "was not complete") ||
+        contains(ended.cause().reason, "there was no time to see")) {
       WARN("it took too long to find out who was missing");
     } else {
       CHECK_THAT(ended.cause().reason, Catch::Contains(now.says));
@@ -142,7 +143,7 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
       CHECK(threads.at(rank)->cause().code == errc::aborted);
       CHECK(threads.at(rank)->cause().context.peer == now.cancelled);
       CHECK(contains(threads.at(rank)->cause().reason,
-                     "rank " + std::to_string(now.cancelled) + " of 3 has called start-up off"));
+                     "rank " + std::to_string(now.cancelled) + " of 3 has cancelled start-up"));
       others.add({std::max(0.0, threads.at(rank)->milliseconds_since(woken))});
     }
   }
@@ -296,7 +297,7 @@ TEST_CASE("who waits for the others over TCP can be called off, and tells them")
                     {1, takes_part<tcp_store>(place->options(1), 2)},
                     {2, stalls<tcp_store>(place->options(2), woken)}},
                    ended,
-                   "rank 2 is connected, but has not come to 'round1'",
+                   "rank 2 is connected, but has not reached 'round1'",
                    {1 - ended, 2},
                    [woken] { *woken = true; },
                    ranks_in_place(3)};
@@ -316,7 +317,7 @@ TEST_CASE("who waits for a key, or comes to a call after it was called off, is c
                      store.get("key", limit);
                    }}},
                  0,
-                 "nobody has set 'key' after 0.",
+                 "no rank has set 'key' after 0.",
                  {},
                  [] {},
                  ranks_in_place(1)};

@@ -189,7 +189,7 @@ TEST_CASE("get of a directory waits to its deadline, or until it is called off")
   const auto cancelled = [&] { return off.load(); };
   const auto late = as_ranks({0}, [&](int, outcome&) { store.get("never", within(100ms)); });
   CHECK(late[0].cause.code == errc::timeout);
-  CHECK(contains(late[0].cause.reason, "nobody set 'never' within 0.1 s"));
+  CHECK(contains(late[0].cause.reason, "no rank set 'never' within 0.1 s"));
   off = true;
   const auto aborted =
       as_ranks({0}, [&](int, outcome&) { store.get("never", hocket::wait_limit(within(5s), cancelled)); });
@@ -210,8 +210,8 @@ TEST_CASE("a directory without a parent, or in the root, is refused, and nothing
     }
     return "not refused";
   };
-  CHECK_THAT(refused("/hocket-test-typo"), Catch::Contains("none is made in the root"));
-  CHECK_THAT(refused("/hocket-test-typo//"), Catch::Contains("none is made in the root"));
+  CHECK_THAT(refused("/hocket-test-typo"), Catch::Contains("creates none in the root"));
+  CHECK_THAT(refused("/hocket-test-typo//"), Catch::Contains("creates none in the root"));
   CHECK(::access("/hocket-test-typo", F_OK) != 0);
   ::rmdir("/hocket-test-typo");
   CHECK_THAT(refused(scratch.path() + "/typo/jobs"), Catch::Contains("there is no '" + scratch.path() + "/typo'"));

@@ -176,7 +176,7 @@ TEST_CASE("a rank that ends by an exception of any type has exit code 125, and s
   CHECK(results[0].exit_code == 125);
   CHECK(results[0].output.find("no good") != std::string::npos);
   CHECK(results[1].exit_code == 125);
-  CHECK(results[1].output.find("no std::exception") != std::string::npos);
+  CHECK(results[1].output.find("not a std::exception") != std::string::npos);
   CHECK(describe_failures(results).find("rank 1 ended with exit code 125") != std::string::npos);
 }
 

@@ -145,12 +145,11 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
   CHECK(told.status == static_cast<std::uint32_t>(errc::aborted));
   CHECK(told.peer == 0);
   CHECK(bootstrap::blob_text(*told.body) ==
-        "start-up was called off: ranks 0 and 3 of 4 have not shown up after 1.5 s; rank 0 is connected, but has not "
-        "come "
-        "to 'a'; rank 3 is connected, but has not come to 'a'");
+        "start-up was cancelled: ranks 0 and 3 of 4 have not shown up after 1.5 s; rank 0 is connected, but has not "
+        "reached 'a'; rank 3 is connected, but has not reached 'a'");
   CHECK(here.answers().empty());
   here.state.leave(1, leave_kind::cancelled);
-  CHECK(bootstrap::blob_text(*here.state.first_failure().body) == "rank 1 of 4 has called start-up off");
+  CHECK(bootstrap::blob_text(*here.state.first_failure().body) == "rank 1 of 4 has cancelled start-up");
   CHECK(here.answers() == "2:" + aborted + ":1 0:" + aborted + ":1 ");
   here.state.leave(2, leave_kind::goodbye);  // because of that
   here.ask(3, request_kind::gather, "a");
@@ -164,10 +163,10 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
 
 TEST_CASE("a rank that is called off while it waits for nothing, or for a key, is told so") {
   meeting here(2);
-  CHECK(bootstrap::blob_text(*here.state.cancel(0, start).body) == "start-up was called off");
+  CHECK(bootstrap::blob_text(*here.state.cancel(0, start).body) == "start-up was cancelled");
   here.ask(1, request_kind::get, "k");
   const auto told = here.state.cancel(1, start + 100ms);
-  CHECK(bootstrap::blob_text(*told.body) == "start-up was called off: nobody has set 'k' after 0.1 s");
+  CHECK(bootstrap::blob_text(*told.body) == "start-up was cancelled: no rank has set 'k' after 0.1 s");
   CHECK(told.peer == -1);
 }
 
@@ -196,7 +195,7 @@ TEST_CASE("who contradicts the others on who is who ends the job for all, at onc
     CHECK(verdict.status == static_cast<std::uint32_t>(errc::mismatch));
     CHECK(bootstrap::blob_text(*verdict.body) ==
           (twin ? "two processes say that they are rank 1, at host:1 and at host:9: give each rank its own number"
-                : "rank 0 expects 3 ranks, but rank 2 of 4 came: start all ranks with the same number of ranks"));
+                : "rank 0 expects 3 ranks, but rank 2 of 4 connected: start all ranks with the same number of ranks"));
     const auto told = state.take_answers();
     REQUIRE(told.size() == 2);
     for (const auto& each : told) CHECK(each.what.body == verdict.body);

@@ -127,7 +127,7 @@ TEST_CASE("a rank that connected but does not take part is told apart from one t
   CHECK_FALSE(outcomes[1].cause);
   for (const std::size_t rank : {0U, 2U}) {
     CHECK(outcomes[rank].cause.context.peer == 1);
-    CHECK(contains(outcomes[rank].cause.reason, "rank 1 is connected, but has not come to 'address'"));
+    CHECK(contains(outcomes[rank].cause.reason, "rank 1 is connected, but has not reached 'address'"));
   }
 }
 
@@ -357,7 +357,7 @@ TEST_CASE("two processes with the same rank, and another number of ranks, are re
   options.ranks = 4;
   const auto stranger = as_ranks({2}, [&](int, outcome&) { tcp_store(options, within(5s)); });
   CHECK(stranger[0].cause.code == errc::mismatch);
-  CHECK(contains(stranger[0].cause.reason, "expects 3 ranks, but rank 2 of 4 came"));
+  CHECK(contains(stranger[0].cause.reason, "expects 3 ranks, but rank 2 of 4 connected"));
 }
 
 TEST_CASE("all ranks hear at once of two that are one, and of another number of ranks") {
@@ -375,7 +375,7 @@ TEST_CASE("all ranks hear at once of two that are one, and of another number of 
       INFO(each.cause.reason);
       CHECK(each.cause.code == errc::mismatch);
       CHECK(contains(each.cause.reason, twin ? "two processes say that they are rank 1, at 127.0.0.1:"
-                                             : "expects 3 ranks, but rank 2 of 4 came"));
+                                             : "expects 3 ranks, but rank 2 of 4 connected"));
       CHECK(each.seconds.count() < 5);
     }
   }
@@ -492,7 +492,7 @@ TEST_CASE("a get that nobody answers ends at its deadline, and the store goes on
   tcp_store store(place.options(0), within(5s));
   const auto outcomes = as_ranks({0}, [&](int, outcome&) { store.get("never", within(100ms)); });
   CHECK(outcomes[0].cause.code == errc::timeout);
-  CHECK(contains(outcomes[0].cause.reason, "nobody set 'never' within 0.1 s"));
+  CHECK(contains(outcomes[0].cause.reason, "no rank set 'never' within 0.1 s"));
   store.set("never", {}, within(5s));
   CHECK(store.get("never", within(5s)).empty());
   CHECK(store.get("never", within(0s)).empty());

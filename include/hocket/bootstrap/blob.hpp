@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Blobs: the bytes that ranks hand each other at start-up, and how integers, texts and lists are written into them.
-/// Integers are little-endian on every machine, so that two machines that do not fit can still tell each other so.
+/// Blobs: the bytes that ranks exchange at start-up, and the encoding of integers, texts and lists in them.
+/// Integers are little-endian on every machine, so that two incompatible machines can still report that to each other.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -49,7 +49,7 @@ void append_integer(blob& out, Integer value) {
 
 inline void append_bytes(blob& out, byte_view bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
 
-/// Reads what the functions above wrote. Never reads past the end: `ok()` turns false and the values are 0 instead.
+/// Decodes what the functions above encode. Never reads past the end: `ok()` then becomes false and the values are 0.
 class blob_reader {
  public:
   explicit blob_reader(byte_view bytes) noexcept : rest_(bytes) {}
@@ -82,7 +82,7 @@ class blob_reader {
   bool ok_ = true;
 };
 
-/// One blob after the other, each behind its size.
+/// Concatenates blobs; each is preceded by its size.
 inline blob joined_blobs(const std::vector<blob>& all) {
   std::size_t size = 0;
   for (const blob& each : all) size += sizeof(std::uint64_t) + each.size();
@@ -95,7 +95,7 @@ inline blob joined_blobs(const std::vector<blob>& all) {
   return result;
 }
 
-/// Reads exactly `count` joined blobs; false if the rest of `reader` holds anything else.
+/// Reads exactly `count` joined blobs. Returns false if the rest of `reader` holds anything else.
 inline bool read_blobs(blob_reader& reader, int count, std::vector<blob>& all) {
   all.clear();
   for (int i = 0; i < count && reader.ok(); ++i) {

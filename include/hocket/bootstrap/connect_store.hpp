@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From a description of the world to the store that it names, whatever kind that is.
+/// Opens the store that a description of the world names, whatever its kind.
 #pragma once
 
 #include <hocket/bootstrap/directory_store.hpp>
@@ -25,7 +25,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap {
 
-/// The store of a world of one: a map. Nobody else could set a key, so `get` never waits.
+/// The store of a world of one rank: a map. No other rank could set a key, so `get` never waits.
 class single_store {
  public:
   void set(std::string_view key, byte_view value, const wait_limit& /*limit*/) {
@@ -36,7 +36,7 @@ class single_store {
     const auto found = values_.find(std::string(key));
     if (found == values_.end()) {
       raise(errc::timeout,
-            hocket::detail::concat({"'", key, "' was not set, and in a world of one nobody else can set it"}),
+            hocket::detail::concat({"'", key, "' was not set, and a world of one has no other rank to set it"}),
             detail::store_context("store.get", 0, 1));
     }
     return found->second;
@@ -55,7 +55,7 @@ class single_store {
   std::map<std::string, blob> values_;
 };
 
-/// Any store, behind one type. Move-only.
+/// A type-erased store. Move-only.
 class any_store {
  public:
   template <store Store>
@@ -65,7 +65,7 @@ class any_store {
   void set(std::string_view key, byte_view value, const wait_limit& limit) { held_->set(key, value, limit); }
   blob get(std::string_view key, const wait_limit& limit) { return held_->get(key, limit); }
 
-  /// See `exchange`, which it is where the store inside has no `gather`.
+  /// See `exchange`, which this calls: it uses `gather` of the store inside if that has one.
   std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine, const wait_limit& limit) {
     return held_->gather(key, rank, ranks, mine, limit);
   }
@@ -101,20 +101,20 @@ inline any_store connect_store(const world_description& world, const wait_limit&
     return any_store(directory_store({world.rank, world.ranks, world.directory, world.token}, limit));
   }
   if (!world.address.empty()) {
-    // A number in a variable may have outlived the socket that it was: look before using it.
+    // The number in the variable may no longer refer to that socket: check it before use.
     if (world.listener >= 0 && platform::local_address(world.listener).port() != world.port) {
       raise(errc::bad_environment,
-            hocket::detail::concat({"HOCKET_STORE_FD='", world.listener, "' is no socket that listens on port ",
+            hocket::detail::concat({"HOCKET_STORE_FD='", world.listener, "' is not a socket that listens on port ",
                                     world.port, ": start this program from launch::spawn, or unset the variable"}),
             detail::store_context("connect", world.rank, world.ranks));
     }
-    // Programs that this rank starts must not keep the port open.
+    // Programs that this rank starts must not hold the port open.
     if (world.listener >= 0) platform::set_inherited(world.listener, false);
     return any_store(tcp_store(
         {world.rank, world.ranks, world.address, world.port, world.token, world.listener, world.open}, limit));
   }
   if (world.ranks == 1) return any_store(single_store());
-  raise(errc::bad_environment, "nothing says where the ranks meet: set HOCKET_STORE=tcp://host:port of rank 0",
+  raise(errc::bad_environment, "no store is configured: set HOCKET_STORE=tcp://host:port of rank 0",
         detail::store_context("connect", world.rank, world.ranks));
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A store in a directory that all ranks see, local or on a shared file system: for where no port can be opened.
+/// A store in a directory that all ranks see, local or on a shared file system, for hosts where no port can be opened.
 ///
-/// Each job is a session: a directory of its own, which rank 0 makes under a random name. Another rank cannot know
-/// whether a session that it finds is alive or was left behind by a job that crashed; so it leaves a random word in
-/// every one, and takes part in the one where rank 0 repeats its word. Rank 0 removes what was left behind once all
-/// ranks are in; the last rank to leave removes the session. Jobs that share a directory at the same time need
-/// different tokens; what a job with another token has left behind is removed when a week old.
+/// Each job is a session: a separate directory, which rank 0 creates under a random name. Another rank cannot know
+/// whether a session that it finds is active or was left behind by a job that crashed. So it writes a random word into
+/// every session, and joins the one in which rank 0 repeats its word. Rank 0 removes leftover sessions once all
+/// ranks have joined; the last rank to leave removes the session. Jobs that share a directory at the same time need
+/// different tokens; sessions left behind by a job with another token are removed when they are a week old.
 ///
-/// A rank that is called off leaves a note, by which the others' waits end too. So does rank 0 where a rank of its host that
-/// has come dies, the others of that host where rank 0 does, and a launcher (launch.hpp) where any fails. Of other deaths
-/// nothing tells: those are a `timeout` here.
+/// A rank whose start-up is cancelled writes a marker file, which also ends the waits of the other ranks. Rank 0 writes
+/// one if a rank of its host has joined and its process ends; ranks on that host do so if rank 0's process ends; and a
+/// launcher (launch.hpp) does so if any rank fails. The end of any other process is not detected: the ranks time out.
 ///
-/// Waiting ranks look again every 1 to 50 ms; a network file system may show new files seconds later.
+/// Waiting ranks poll every 1 to 50 ms; a network file system may show new files seconds later.
 #pragma once
 
 #include <hocket/bootstrap/process_notes.hpp>
@@ -36,11 +36,11 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap {
 
-/// All ranks pass the same, but for `rank`.
+/// All ranks pass the same values, except `rank`.
 struct directory_store_options {
   int rank = 0;
   int ranks = 1;
-  std::string directory;  ///< made if it does not exist, but not its parents, nor anything in the root
+  std::string directory;  ///< created if missing, except its parents and anything in the root
   std::string token;
 };
 
@@ -48,7 +48,7 @@ struct directory_store_options {
 class directory_store {
  public:
   /// Waits for all ranks. **Errors.** `timeout` names the missing ranks; `refused`: another version or byte order;
-  /// `bad_environment`: the directory cannot be used; `aborted`: this rank was called off, or `context.peer` was;
+  /// `bad_environment`: the directory cannot be used; `aborted`: start-up was cancelled on this rank or `context.peer`;
   /// `peer_lost`: the process of `context.peer` has ended.
   directory_store(const directory_store_options& options, const wait_limit& limit) : directory_store(options) {
     check();
@@ -67,7 +67,7 @@ class directory_store {
     if (failure cause = platform::write_file(session_, file_name(key), value)) fail("store.set", std::move(cause));
   }
 
-  /// Looks at least once, also when the limit has passed.
+  /// Polls at least once, even if the limit has passed.
   blob get(std::string_view key, const wait_limit& limit) {
     const std::string path = session_ + '/' + file_name(key);
     blob value;
@@ -75,7 +75,7 @@ class directory_store {
         limit, [&] { return platform::read_file(path, value); },
         [&](std::chrono::nanoseconds waited) {
           return make_failure(errc::timeout, hocket::detail::concat(
-                                                 {"nobody set '", key, "' within ", platform::seconds_text(waited)}));
+                                                 {"no rank set '", key, "' within ", platform::seconds_text(waited)}));
         });
     if (cause) fail("store.get", std::move(cause));
     return value;
@@ -94,7 +94,7 @@ class directory_store {
     return false;
   }
 
-  /// Only tells jobs apart (FNV-1a); the token itself is compared inside.
+  /// Only distinguishes jobs (FNV-1a); `rendezvous` compares the token itself.
   static std::string token_digest(std::string_view token) {
     std::uint64_t hash = 0xcbf29ce484222325U;
     for (const char each : token) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
@@ -115,8 +115,8 @@ class directory_store {
     if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
   }
 
-  /// Waits until `done()`. What it says then if the limit has ended the wait comes of `missing`, which is told how long
-  /// that was.
+  /// Waits until `done()`. If the limit ends the wait, the failure is that of `missing(waited)`, with the code of the
+  /// limit's end.
   template <typename Done, typename Missing>
   failure poll(const wait_limit& limit, Done&& done, Missing&& missing) {
     const auto begin = deadline::clock::now();
@@ -130,7 +130,7 @@ class directory_store {
         const bool cancelled = end.code == errc::aborted;
         if (cancelled) cancel();
         failure cause = missing(cancelled ? deadline::clock::now() - begin : allowed);
-        if (cancelled) cause.reason.insert(0, "start-up was called off: ");
+        if (cancelled) cause.reason.insert(0, "start-up was cancelled: ");
         cause.code = end.code;
         return cause;
       }
@@ -138,7 +138,7 @@ class directory_store {
     }
   }
 
-  /// Leaves a note wherever this rank has shown up.
+  /// Writes a marker file into every session that this rank has joined or tried to join.
   void cancel() const {
     std::vector<std::string> places = joined_;
     if (!session_.empty()) places = {session_};
@@ -147,16 +147,16 @@ class directory_store {
     }
   }
 
-  /// What to fail with where another rank was called off.
+  /// Returns the failure to report if another rank cancelled start-up.
   failure read_cancellation() const {
     const int rank = session_.empty() ? -1 : detail::noted_end(session_, detail::cancelled_note, options_.ranks);
     if (rank < 0 || rank == options_.rank) return {};
     return make_failure(errc::aborted, detail::cancelled_text(rank, options_.ranks), {.peer = rank});
   }
 
-  /// The same where one has died, or has failed before it came here. A launcher that looks late may find two that have
-  /// failed, of which one did so for the other. So whom a rank has seen die goes before whom the launcher names, and is
-  /// looked for after it: who fails for a death has noted it before.
+  /// Returns the failure to report if a rank's process has ended, or a rank failed before it joined. A launcher that
+  /// checks late may find two failed ranks, one of which failed because of the other. So a rank that another rank saw
+  /// end takes precedence over the rank that the launcher names. Its marker is read last, because it is written first.
   failure seen_death() {
     const int failed = detail::noted_end(options_.directory, detail::failed_note, options_.ranks);
     int rank = session_.empty() ? -1 : detail::noted_end(session_, detail::died_note, options_.ranks);
@@ -165,12 +165,12 @@ class directory_store {
     if (rank < 0 || rank == options_.rank) return {};
     return make_failure(errc::peer_lost,
                         hocket::detail::concat({"rank ", rank, " of ", options_.ranks,
-                                                " has ended in start-up: it failed, crashed or was killed"}),
+                                                " has ended during start-up: it failed, crashed or was killed"}),
                         {.peer = rank});
   }
 
-  /// Seen here, and noted for all: rank 0 looks after all others, and they after rank 0. Who has left in order may have ended
-  /// since. -1 if there is none.
+  /// Returns a rank whose process has ended, and writes a marker for all ranks; -1 if there is none. Rank 0 watches all
+  /// others, and they watch rank 0. A rank that has left in order does not count: its process may end.
   int dead_rank() {
     const int first = options_.rank == 0 ? 1 : 0, last = options_.rank == 0 ? options_.ranks : 1;
     for (int rank = first; rank < last; ++rank) {
@@ -200,7 +200,7 @@ class directory_store {
         },
         [&](std::chrono::nanoseconds waited) { return missing_failure(here, waited); });
     if (end.code == errc::aborted) {
-      static_cast<void>(admit_some(judge, here));  // who has just come sees the note too
+      static_cast<void>(admit_some(judge, here));  // a rank that has just arrived sees the marker too
       return end;
     }
     if (end) cause = std::move(end);
@@ -209,7 +209,7 @@ class directory_store {
     return cause;
   }
 
-  /// A directory that has nowhere to be is most likely a slip of the pen.
+  /// Refuses a directory whose parent does not exist, or is the root: most likely a typing error.
   failure check_parent() const {
     struct stat found {};
     if (::stat(options_.directory.c_str(), &found) == 0) return {};
@@ -221,14 +221,14 @@ class directory_store {
     const std::string right = "; set HOCKET_STORE=dir:///path of a directory that all ranks can write";
     if (parent.empty()) {
       return make_failure(errc::bad_environment,
-                          hocket::detail::concat({what, "none is made in the root of the file system", right}));
+                          hocket::detail::concat({what, "hocket creates none in the root of the file system", right}));
     }
     if (::stat(parent.c_str(), &found) == 0) return {};
     return make_failure(errc::bad_environment,
-                        hocket::detail::concat({what, "it can't be made, as there is no '", parent, '\'', right}));
+                        hocket::detail::concat({what, "it can't be created: there is no '", parent, '\'', right}));
   }
 
-  /// The last rank of an earlier job may remove the base at the same moment, so this tries more than once.
+  /// Creates the session. Retries, because the last rank of an earlier job may remove the base at the same time.
   failure make_session() {
     if (failure mistyped = check_parent()) return mistyped;
     const std::string path = hocket::detail::concat({base_, "/session-", platform::random_name()});
@@ -242,7 +242,7 @@ class directory_store {
       }
       error = errno;
     }
-    return platform::system_failure(hocket::detail::concat({"cannot make '", path,
+    return platform::system_failure(hocket::detail::concat({"cannot create '", path,
                                                             "' (set HOCKET_STORE=dir:///path of a directory that all "
                                                             "ranks can write)"}),
                                     error, errc::bad_environment);
@@ -286,7 +286,7 @@ class directory_store {
     }
   }
 
-  /// Of jobs with another token. Times are those of the file system, which may have a clock of its own.
+  /// Removes old sessions of jobs with another token. Compares times of the file system, which may have its own clock.
   void remove_old_sessions(const std::string& base) const {
     constexpr std::time_t week = 7 * 24 * 3600;
     struct stat own {};
@@ -317,7 +317,7 @@ class directory_store {
     if (end) return end;
     blob verdict;
     const std::string path = session_ + "/verdict";
-    // Rank 0 keeps the deadline, and its verdict needs a moment.
+    // Rank 0 enforces the deadline, and its verdict arrives a little later.
     end = poll(
         limit.later_by(std::chrono::milliseconds(200)), [&] { return platform::read_file(path, verdict); },
         [&](std::chrono::nanoseconds waited) { return missing_failure(ranks_here(), waited); });
@@ -332,7 +332,7 @@ class directory_store {
     return detail::reported_failure(code, peer, reader.rest_as_text(), options_.ranks);
   }
 
-  /// Leaves `word` in every session, and takes the one where it is repeated.
+  /// Writes `word` into every session, and selects the session in which rank 0 repeats it.
   bool find_session(const std::string& word) {
     for (const std::string& name : platform::list_directory(base_)) {
       if (name.substr(0, 8) != "session-") continue;
@@ -350,7 +350,7 @@ class directory_store {
       greeting.token = options_.token;
       blob note = detail::encode(greeting);
       detail::append_bytes(note, text_bytes(word));
-      // Where these fail the session is just being removed.
+      // If these fail, the session is being removed.
       if (notes_.leave(path, options_.rank) || platform::write_file(path, "join." + rank, note)) continue;
       joined_.push_back(path);
     }
@@ -377,14 +377,14 @@ class directory_store {
 
   // ── All ranks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// The last one to leave removes the session; under another name first, so that nobody finds it half removed. Those who
-  /// never came to a start-up that has failed are not waited for.
+  /// The last rank to leave removes the session. It renames the session first, so that no rank finds it half removed.
+  /// If start-up has failed, only the ranks that have joined count.
   void leave() noexcept {
     if (session_.empty()) return;
     static_cast<void>(platform::write_file(session_, hocket::detail::concat({"left.", options_.rank}), {}));
     std::size_t left = 0;
     for (const std::string& name : platform::list_directory(session_)) {
-      // Whose process has ended can't say that it leaves.
+      // A rank whose process has ended can't write that it leaves.
       if (name.starts_with("left.") || name == detail::died_note) ++left;
     }
     if (left < (failed_ ? ranks_here().size() : static_cast<std::size_t>(options_.ranks))) return;
@@ -394,7 +394,7 @@ class directory_store {
     ::rmdir(base_.c_str());
   }
 
-  /// A key as a file name: whatever is not a letter or a digit becomes %xx.
+  /// Encodes a key as a file name: each character other than a letter or a digit becomes %xx.
   std::string file_name(std::string_view key) const {
     std::string name = "key.";
     for (const char each : key) {
@@ -425,7 +425,7 @@ class directory_store {
   std::string base_;
   std::string session_;
   std::vector<std::string> joined_;
-  bool failed_ = false;  ///< start-up; this rank knows of it
+  bool failed_ = false;  ///< start-up has failed, and this rank knows it
   detail::process_notes notes_;
 };
 

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Who am I, how many are we, and where do we meet: read from the variables that the program's launcher has set.
+/// Reads this process's rank, the number of ranks and the store's address from the variables that the launcher set.
 ///
 /// | variable | meaning |
 /// |---|---|
 /// | `HOCKET_RANK`, `HOCKET_RANKS` | this rank, and the number of ranks |
 /// | `HOCKET_LOCAL_RANK`, `HOCKET_LOCAL_RANKS` | the same among the ranks of this machine; both or neither |
 /// | `HOCKET_STORE` | `tcp://host:port` (rank 0 serves there) or `dir:///path` (a directory that all ranks see) |
-/// | `HOCKET_TOKEN` | keeps strangers and other jobs out; the same on all ranks |
+/// | `HOCKET_TOKEN` | excludes other jobs and foreign connections; the same on all ranks |
 /// | `HOCKET_TIMEOUT` | seconds that start-up, and by default each call, may take; 60 if not set |
-/// | `HOCKET_FLIGHT_RECORDER` | a directory to which each rank writes what it did last, when its communicator has failed |
-/// | `HOCKET_STORE_FD` | of rank 0: a socket that listens on that port already, from `launch::spawn` |
-/// | `HOCKET_STORE_OPEN` | `1`: rank 0's port was open before any rank started; who is refused there need not try again |
+/// | `HOCKET_FLIGHT_RECORDER` | a directory to which each rank writes its last calls when its communicator has failed |
+/// | `HOCKET_STORE_FD` | for rank 0: a socket that already listens on that port, from `launch::spawn` |
+/// | `HOCKET_STORE_OPEN` | `1`: rank 0's port was open before any rank started; a refused rank need not try again |
 ///
 /// Without `HOCKET_RANK` and `HOCKET_RANKS` the torchrun contract is read: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`,
 /// `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`. Where torchrun's own agent serves at `MASTER_PORT`
 /// (`TORCHELASTIC_USE_AGENT_STORE=True`) hocket uses the port after it; `HOCKET_STORE` overrides both.
 ///
-/// Without these, too, rank and number of ranks are what Open MPI's mpirun, MPICH's mpiexec or Slurm's srun says;
-/// `HOCKET_STORE` is needed then. Without any of these the program is a world of one. A variable that is set to nothing
+/// Without these as well, rank and number of ranks are read from the variables of Open MPI's mpirun, MPICH's mpiexec or
+/// Slurm's srun; `HOCKET_STORE` is then required. Without any of these the program is a world of one. An empty variable
 /// counts as not set.
 #pragma once
 
@@ -40,19 +40,19 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap {
 
-/// What a process knows about its world before it has talked to anyone.
+/// What a process knows about its world before it communicates.
 struct world_description {
   int rank = 0;
   int ranks = 1;
-  int local_rank = -1;     ///< among the ranks of this machine; -1: the launcher did not say
-  int local_ranks = 0;     ///< 0: the launcher did not say
+  int local_rank = -1;     ///< among the ranks of this machine; -1: not known
+  int local_ranks = 0;     ///< 0: not known
   std::string address;     ///< of rank 0's store
   std::uint16_t port = 0;  ///< of rank 0's store
   std::string directory;   ///< of the directory store; then `address` is empty
   std::string token;
   std::chrono::nanoseconds timeout = default_timeout;
-  std::string flight_recorder;  ///< where ranks write what they did last when a communicator has failed; empty: nowhere
-  int listener = -1;            ///< on rank 0: a socket that listens at `port` already
+  std::string flight_recorder;  ///< directory for the flight records of failed communicators; empty: none
+  int listener = -1;            ///< on rank 0: a socket that already listens at `port`
   bool open = false;            ///< `port` was open before any rank started: if it is not, rank 0 has ended
   std::string source;           ///< where this was read from, for messages: "HOCKET_* variables"
 };
@@ -93,7 +93,7 @@ class variable_reader {
     return result;
   }
 
-  /// True if both are set, false if neither is, an error otherwise.
+  /// Returns true if both are set and false if neither is; otherwise raises an error.
   bool has_pair(const char* first, const char* second) const {
     if (has(first) == has(second)) return has(first);
     const char* there = has(first) ? first : second;
@@ -175,7 +175,7 @@ inline void read_hocket(const variable_reader& variables, world_description& wor
   }
 }
 
-/// Of which a launcher may say one or none. `ranks` may be null.
+/// Reads the local rank and the number of local ranks; a launcher may set one or none. `ranks` may be null.
 inline void read_local_ranks(const variable_reader& variables, const char* rank, const char* ranks,
                              world_description& world) {
   const int most = std::numeric_limits<int>::max();
@@ -189,7 +189,7 @@ inline void read_torchrun(const variable_reader& variables, world_description& w
   world.source = "torchrun variables";
   read_ranks(variables, "RANK", "WORLD_SIZE", world.rank, world.ranks);
   read_local_ranks(variables, "LOCAL_RANK", "LOCAL_WORLD_SIZE", world);
-  // torchrun gives each job an id that all of its processes know: good enough to tell two jobs apart.
+  // torchrun gives each job an id that all of its processes know: enough to distinguish two jobs.
   world.token = variables.text("TORCHELASTIC_RUN_ID");
   if (world.ranks == 1 || variables.has("HOCKET_STORE")) return;
   if (!variables.has("MASTER_ADDR")) variables.reject("MASTER_ADDR", "set it to the host that rank 0 runs on");
@@ -199,18 +199,18 @@ inline void read_torchrun(const variable_reader& variables, world_description& w
   world.port = static_cast<std::uint16_t>(agent_serves ? port + 1 : port);
 }
 
-/// The variables by which a launcher tells its processes who they are.
+/// The variables in which a launcher passes each process its rank.
 struct launcher {
   const char* name;
   const char* rank;
   const char* ranks;
   const char* local_rank;
-  const char* local_ranks;  ///< may be null: it does not say
-  const char* job;          ///< tells jobs apart; may be null
+  const char* local_ranks;  ///< null: this launcher does not set it
+  const char* job;          ///< distinguishes jobs; may be null
 };
 
-/// Those of MPI first, as they may start their processes by srun. SLURM_NTASKS would not do: it is set in a batch script
-/// as well, which is no rank.
+/// MPI launchers come first, because they may start their processes by srun. SLURM_NTASKS is unsuitable: Slurm also
+/// sets it in a batch script, which is not a rank.
 inline constexpr launcher launchers[] = {
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
@@ -218,7 +218,7 @@ inline constexpr launcher launchers[] = {
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr, "SLURM_JOB_ID"},
 };
 
-/// The launcher that has started this process; null if none of these has.
+/// Returns the launcher that started this process; null if it is none of these.
 inline const launcher* launcher_of(const variable_reader& variables) noexcept {
   for (const launcher& each : launchers) {
     if (variables.has(each.rank) && variables.has(each.ranks)) return &each;
@@ -279,7 +279,7 @@ inline constexpr auto variable_of_this_process = [](const char* name) -> const c
 /// Reads the world from the variables of this process.
 inline world_description read_environment() { return read_environment(detail::variable_of_this_process); }
 
-/// Whether a launcher has made this process a rank, by any of these variables. Of mpirun, mpiexec and srun: one of several.
+/// True if any of these variables makes this process a rank. With mpirun, mpiexec and srun: one of several ranks.
 inline bool is_rank() noexcept {
   const detail::variable_reader variables(detail::variable_of_this_process);
   if (variables.has("HOCKET_RANK") || (variables.has("RANK") && variables.has("WORLD_SIZE"))) return true;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Local processes as ranks, for examples, tests and benchmarks: `spawn` runs a command n times, `run_processes` runs a
-/// function in n forked processes. Many machines are the business of the launchers that exist.
+/// function in n forked processes. For several machines, use an existing launcher.
 ///
-/// The ranks meet over TCP on this machine. The parent makes the listening socket before the first fork, and rank 0
-/// inherits it (`HOCKET_STORE_FD`): so no port is guessed, and nobody can take it in between. The children die with
-/// the thread that started them. Nothing is left behind: no zombie, no file, no socket; what a rank has started itself
-/// ends with that rank, unless it made itself a process group or the launcher was killed. The directory of a launcher
-/// that was killed goes with the next launch beside it: see bootstrap/launch_directory.hpp.
+/// The ranks meet over TCP on this machine. The parent creates the listening socket before the first fork, and rank 0
+/// inherits it (`HOCKET_STORE_FD`): no port is guessed, and no other program can take it in between. The children are
+/// killed when the thread that started them ends. No zombie, file or socket is left behind. Processes that a rank has
+/// started end with that rank, unless they form their own process group or the launcher was killed. The next launch
+/// removes the directory of a launcher that was killed: see bootstrap/launch_directory.hpp.
 #pragma once
 
 #include <hocket/bootstrap/environment.hpp>
@@ -43,13 +43,13 @@ namespace launch {
 
 /// How `spawn` runs its processes.
 struct spawn_options {
-  bool prefix_output = false;  ///< each line of output behind "[rank] "
-  bool report = true;          ///< a line on stderr when a rank fails
-  /// After a rank has failed, the others get this long to notice and say so; then SIGTERM, and a second later SIGKILL.
+  bool prefix_output = false;  ///< precede each line of output by "[rank] "
+  bool report = true;          ///< print a line on stderr when a rank fails
+  /// Time that the other ranks get to report after a rank has failed; then follow SIGTERM and, a second later, SIGKILL.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
-  /// After this all are killed, and `spawn` returns 124.
+  /// After this time all ranks are killed, and `spawn` returns 124.
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
-  /// If set, the ranks meet in a fresh directory under this one instead of over TCP.
+  /// If set, the ranks meet in a new directory under this one instead of over TCP.
   std::string directory;
 };
 
@@ -60,12 +60,12 @@ struct process_options {
   std::string directory;  ///< as in `spawn_options`
 };
 
-/// Whether something has made this process a rank already: `spawn`, or another launcher by its variables.
+/// True if `spawn` or another launcher has made this process a rank.
 using bootstrap::is_rank;
 
 namespace detail {
 
-/// Where the ranks of one launch meet.
+/// The place where the ranks of one launch meet: a listening socket or a directory.
 class meeting_place {
  public:
   explicit meeting_place(const std::string& parent) : token_(platform::random_name()) {
@@ -100,9 +100,9 @@ class meeting_place {
     return result;
   }
 
-  /// Lets the store know which ranks have failed, as they may not have come to it: by a note in the directory, or a hello in
-  /// their place. Of those that had come the server knows, and where rank 0 serves no more, nobody reads it. Waits for
-  /// nobody.
+  /// Reports failed ranks to the store, because they may not have joined it: by a marker file in the directory, or by a
+  /// hello in their place. The server ignores the hello if the rank had joined; no rank reads it once rank 0 has ended.
+  /// Does not wait for any rank.
   void report_failures(process_group& group) {
     reported_.resize(group.size());
     for (std::size_t rank = directory_ ? 0 : 1; rank < group.size(); ++rank) {
@@ -136,7 +136,7 @@ class meeting_place {
   std::vector<bool> reported_;
 };
 
-/// The variables that tell a process what `world` says. An empty value: not to be set.
+/// Returns the variables that describe `world` to a process. A variable with an empty value must not be set.
 inline std::vector<std::pair<std::string, std::string>> variables_of(const bootstrap::world_description& world) {
   const std::string store = world.directory.empty() ? "tcp://" + platform::endpoint_text(world.address, world.port)
                                                     : "dir://" + world.directory;
@@ -150,7 +150,7 @@ inline std::vector<std::pair<std::string, std::string>> variables_of(const boots
           {"HOCKET_STORE_FD", world.listener >= 0 ? std::to_string(world.listener) : ""}};
 }
 
-/// This process's environment with the variables of `world` in place of its own.
+/// Returns this process's environment, with the variables of `world` in place of existing ones.
 inline std::vector<std::string> environment_for(const bootstrap::world_description& world) {
   const auto variables = variables_of(world);
   std::vector<std::string> result;
@@ -166,7 +166,7 @@ inline std::vector<std::string> environment_for(const bootstrap::world_descripti
   return result;
 }
 
-/// The null-terminated array that exec wants. Borrows.
+/// Returns the null-terminated array that exec expects. Borrows.
 inline std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
@@ -174,7 +174,7 @@ inline std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return result;
 }
 
-/// Takes the signals that ask a program to end as readable events, as long as it lives.
+/// Receives the signals that ask a program to end as readable events, until it is destroyed.
 class signal_catcher {
  public:
   signal_catcher() {
@@ -235,7 +235,7 @@ class command_group {
     group_.start([&] {
       signals_.restore();
       if (rank == 0 && place_.listener() >= 0) platform::set_inherited(place_.listener(), true);
-      // A terminal can be read by one process group alone, and that is the launcher's.
+      // Only one process group can read a terminal: that of the launcher.
       if (rank != 0 || ::isatty(0) == 1) ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
       ::execvpe(arguments[0], arguments.data(), variables.data());
       const int error = errno;
@@ -312,7 +312,7 @@ class command_group {
   int status_ = 0;
 };
 
-/// The child's side of `run_processes`.
+/// Runs in the child of `run_processes`.
 template <typename Function>
 int run_rank(Function& function, bootstrap::world_description world) {
   for (const auto& [name, value] : variables_of(world)) {
@@ -325,8 +325,8 @@ int run_rank(Function& function, bootstrap::world_description world) {
   } catch (const std::exception& cause) {
     std::fprintf(stderr, "%s\n", cause.what());
     code = 125;
-  } catch (...) {  // what goes on from here would be the caller's program, in a second process
-    std::fprintf(stderr, "the rank ended with an exception that is no std::exception\n");
+  } catch (...) {  // past this point the caller's program would continue in a second process
+    std::fprintf(stderr, "the rank ended with an exception that is not a std::exception\n");
     code = 125;
   }
 #else
@@ -347,10 +347,10 @@ inline void check_ranks(int ranks) {
 /// Runs `command` (a program and its arguments) once for each of `ranks` ranks, with `HOCKET_*` set, and waits for all.
 ///
 /// Returns 0, or the status of the first rank that failed (its exit code, or 128 plus its signal); 124 at the time
-/// limit. SIGINT, SIGTERM and SIGHUP are passed on while it waits. Rank 0 keeps stdin unless it is a terminal, the
-/// others have none.
-/// **Errors.** `invalid_argument`: no command, or it cannot be run; this process is a rank itself. **Threads.** Signals
-/// reach it only where the other threads of the program block them.
+/// limit. Forwards SIGINT, SIGTERM and SIGHUP to the ranks while it waits. Rank 0 inherits stdin unless it is a
+/// terminal; the other ranks have none.
+/// **Errors.** `invalid_argument`: no command, or it cannot be run; this process is itself a rank. **Threads.** `spawn`
+/// receives signals only if the other threads of the program block them.
 inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
   detail::check_ranks(ranks);
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");
@@ -362,10 +362,10 @@ inline int spawn(int ranks, std::vector<std::string> command, const spawn_option
   return detail::command_group(ranks, std::move(command), options).run();
 }
 
-/// Runs `function(world)` in `ranks` forked processes; what it returns is the exit code, an exception makes it 125.
+/// Runs `function(world)` in `ranks` forked processes; it returns the exit code, and an exception makes that 125.
 ///
-/// For tests. Call it from a program with a single thread: a fork copies no other. A rank that fails ends no other;
-/// those that still run after the timeout are killed, and their results say so. `HOCKET_*` is set in them too.
+/// For tests. Call it from a program with a single thread: a fork copies no other. A failed rank does not end others;
+/// ranks that still run after the timeout are killed, and marked in their results. `HOCKET_*` is set in them too.
 template <typename Function>
   requires std::is_invocable_r_v<int, Function&, bootstrap::world_description>
 std::vector<process_result> run_processes(int ranks, Function function, const process_options& options = {}) {
@@ -379,7 +379,7 @@ std::vector<process_result> run_processes(int ranks, Function function, const pr
       group.abandon();
       const bootstrap::world_description world = place.world(rank, ranks);
       if (rank != 0) place.close_listener();
-      // `function` may replace its process by another program, which finds the number in HOCKET_STORE_FD.
+      // `function` may replace its process by another program, which finds the descriptor in HOCKET_STORE_FD.
       if (place.listener() >= 0) platform::set_inherited(place.listener(), true);
       return detail::run_rank(function, world);
     });
@@ -399,7 +399,7 @@ std::vector<process_result> run_processes(int ranks, Function function, const pr
   return results;
 }
 
-/// What went wrong, in one line for each rank; empty if all is well.
+/// Describes each failed rank in one line; returns an empty text if no rank failed.
 inline std::string describe_failures(const std::vector<process_result>& results) {
   std::string text;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {

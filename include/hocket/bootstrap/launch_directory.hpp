@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A fresh directory in which the ranks of one launch meet. Its launcher removes it; where that was killed, the next
-/// launcher does.
+/// A new directory in which the ranks of one launch meet. Its launcher removes it; if that launcher was killed, the
+/// next launcher does.
 ///
-/// Whether a launcher still lives, the kernel says: each holds a lock on a file in its directory, and so do its ranks,
-/// until the last of them has ended. The lock counts on one host alone where directories are shared, so the file says
-/// which that is.
+/// A file lock indicates whether a launcher is still alive: each launcher locks a file in its directory, and its ranks
+/// inherit the lock until the last of them has ended. On a shared file system the lock is valid on one host only, so
+/// the file names that host.
 #pragma once
 
 #include <hocket/bootstrap/process_notes.hpp>
@@ -39,10 +39,10 @@ class launch_directory {
       : path_(absolute(parent) + '/' + std::string(prefix) + token) {
     remove_leftovers(parent);
     if (::mkdir(path_.c_str(), 0700) != 0) {
-      raise(platform::system_failure(hocket::detail::concat({"cannot make '", path_, "'"}), errno,
+      raise(platform::system_failure(hocket::detail::concat({"cannot create '", path_, "'"}), errno,
                                      errc::bad_environment));
     }
-    // What it says is there once it is locked. Where locks are not to be had, it stays empty.
+    // The content is written once the file is locked. If locks are not available, the file stays empty.
     lock_.reset(::open((path_ + lock_name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (lock_ && ::flock(lock_.get(), LOCK_EX) == 0) platform::write_all(lock_.get(), this_boot());
   }
@@ -52,14 +52,14 @@ class launch_directory {
 
   const std::string& path() const noexcept { return path_; }
 
-  /// For those who wait for it there. The first counts: others fail for that.
+  /// Writes a marker file for the ranks that wait. Only the first failure counts: others follow from it.
   void note_failure(int rank) {
     if (std::exchange(noted_, true)) return;
     static_cast<void>(bootstrap::detail::note_end(path_, bootstrap::detail::failed_note, rank));
   }
 
-  /// Removes what launchers of this host have left under `parent` that were killed. Local; any number of processes may
-  /// do so at once. What can't be removed stays, silently.
+  /// Removes the directories under `parent` of launchers of this host that were killed. Local; any number of processes
+  /// may call this at the same time. Silently skips what can't be removed.
   static void remove_leftovers(const std::string& parent) {
     for (const std::string& name : platform::list_directory(parent)) {
       if (name.compare(0, prefix.size(), prefix) != 0) continue;
@@ -77,21 +77,21 @@ class launch_directory {
   static constexpr std::string_view prefix = "hocket-launch-";
   static constexpr const char* lock_name = "/.lock";
 
-  /// As ranks in other working directories find it.
+  /// Returns an absolute path, because ranks may run in other working directories.
   static std::string absolute(const std::string& path) {
     char current[PATH_MAX] = {};
     if (path.front() == '/' || ::getcwd(current, sizeof current) == nullptr) return path;
     return std::string(current) + '/' + path;
   }
 
-  /// Which boot of which host this is. Containers of one host share it, and its locks.
+  /// Identifies this boot of this host. Containers of one host share the id, and the locks.
   static std::vector<std::byte> this_boot() {
     std::vector<std::byte> text;
     platform::read_file("/proc/sys/kernel/random/boot_id", text);
     return text;
   }
 
-  /// With its lock: a store's jobs, with their sessions of plain files.
+  /// Removes a launch directory: its jobs with their sessions of plain files, the marker file and the lock file.
   static void remove(const std::string& path) {
     for (const std::string& job : platform::list_directory(path)) {
       const std::string base = path + '/' + job;

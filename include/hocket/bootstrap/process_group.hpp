@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Child processes, one per rank, watched together: their ends, their output, and that none is left behind.
+/// A group of child processes, one per rank: collects their results and their output, and leaves none behind.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -33,13 +33,13 @@ namespace launch {
 
 /// How one process ended.
 struct process_result {
-  int exit_code = -1;      ///< -1: it was ended by a signal
-  int signal = 0;          ///< the signal that ended it
-  bool timed_out = false;  ///< it was still running at the deadline, and was killed
-  std::string output;      ///< what it wrote to stdout and stderr, where that was asked for
+  int exit_code = -1;      ///< -1: a signal ended the process
+  int signal = 0;          ///< the signal that ended the process
+  bool timed_out = false;  ///< the process still ran at the deadline, and was killed
+  std::string output;      ///< what the process wrote to stdout and stderr, if captured
 
   bool succeeded() const noexcept { return exit_code == 0 && !timed_out; }
-  /// As a shell has it: the exit code, or 128 plus the signal.
+  /// Returns the status as a shell reports it: the exit code, or 128 plus the signal.
   int status() const noexcept { return exit_code >= 0 ? exit_code : 128 + signal; }
 };
 
@@ -47,7 +47,7 @@ namespace detail {
 
 enum class output_handling { inherit, prefix, capture };
 
-/// Lines of a child, given on whole, each behind its rank.
+/// Forwards a child's output in whole lines, each preceded by a prefix.
 class line_prefixer {
  public:
   line_prefixer(std::string prefix, int target) : prefix_(std::move(prefix)), target_(target) {}
@@ -79,9 +79,9 @@ class line_prefixer {
   std::string partial_;
 };
 
-/// Forks, watches and reaps. What still runs when it is destroyed is killed. One thread only.
+/// Forks, watches and reaps child processes. The destructor kills those that still run. One thread only.
 ///
-/// Each child leads a process group of its own, so that what it has started itself gets its signals and ends with it.
+/// Each child leads its own process group, so that processes that it has started get its signals and end with it.
 class process_group {
  public:
   explicit process_group(output_handling output) : output_(output) {}
@@ -95,7 +95,7 @@ class process_group {
     }
   }
 
-  /// Forks the next rank, which runs `body()` and ends with what it returns. It dies with this thread.
+  /// Forks the next rank, which exits with the code that `body()` returns. It is killed when this thread ends.
   template <typename Body>
   void start(Body&& body) {
     std::array<platform::pipe_ends, 2> pipes;
@@ -115,12 +115,12 @@ class process_group {
       }
       ::_exit(body());
     }
-    // Here as well as in the child: whoever comes first, signals from now on reach the group.
+    // Both parent and child do this, so that signals reach the group whichever runs first.
     ::setpgid(pid, pid);
     child added;
     added.pid = pid;
     added.running = true;
-    // Where the kernel has no pidfd (before 5.3), `step` looks every few milliseconds instead.
+    // If the kernel has no pidfd (before 5.3), `step` polls every few milliseconds instead.
     added.watch.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     const std::string prefix = hocket::detail::concat({'[', children_.size(), "] "});
     for (std::size_t i = 0; i < pipes.size(); ++i) {
@@ -131,7 +131,7 @@ class process_group {
     children_.push_back(std::move(added));
   }
 
-  /// In a child: forgets its siblings, and closes what belongs to the parent.
+  /// Call in a child: forgets its siblings, and closes the parent's descriptors.
   void abandon() noexcept { children_.clear(); }
 
   std::size_t size() const noexcept { return children_.size(); }
@@ -150,7 +150,7 @@ class process_group {
     }
   }
 
-  /// Waits until a child ends or writes, `extra` is readable, or `until`; then takes note of all that happened.
+  /// Waits until a child ends or writes, `extra` is readable, or `until` passes; then records what happened.
   void step(deadline until, int extra = -1) {
     polled_.assign(1, pollfd{extra, POLLIN, 0});
     bool all_watched = true;
@@ -170,7 +170,7 @@ class process_group {
     }
   }
 
-  /// After all have ended: the rest of their output. A grandchild may hold the pipe for ever, so this does not wait.
+  /// Reads the rest of the output of ended children. Does not wait, because a grandchild may hold the pipe for ever.
   void finish_output() {
     for (child& each : children_) {
       read_output(each);
@@ -195,7 +195,7 @@ class process_group {
   static void reap(child& each, int options) noexcept {
     siginfo_t info{};
     while (::waitid(P_PID, static_cast<id_t>(each.pid), &info, WEXITED | WNOWAIT | options) != 0 && errno == EINTR) {}
-    // Before its number is free for others: end what it has left behind.
+    // End the processes that it has left behind before its process number is free for reuse.
     if (info.si_pid == each.pid) ::kill(-each.pid, SIGKILL);
     int status = 0;
     pid_t ended = 0;
@@ -205,7 +205,7 @@ class process_group {
     if (ended == 0) return;
     each.running = false;
     each.watch.reset();
-    // Somebody else took the status (SIGCHLD is ignored, say): unknown is not success.
+    // The status is lost (for example because SIGCHLD is ignored): unknown is not success.
     if (ended < 0) {
       each.result.exit_code = 255;
     } else if (WIFEXITED(status)) {

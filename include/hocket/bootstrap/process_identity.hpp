@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which process on which host a rank is, so that ranks of one host know each other, and notice their ends at once.
+/// Identifies a rank's process and host, so that ranks of one host know each other and detect immediately if one ends.
 ///
-/// A killed process that its parent has not reaped yet keeps its sockets' and memory's owner alive as far as a
-/// communication library can see. The kernel's handle on a process (a pidfd) tells. A process number alone can't be
-/// trusted: it may mean another process in another PID namespace, or be in use again; so the namespace and the time at
-/// which the process was started must match too. Shared memory has namespaces of its own: containers of one host share
-/// its cores, but mostly not that.
+/// A communication library can't detect that a process was killed until its parent has reaped it. The kernel's handle
+/// on a process (a pidfd) can. A process number alone is not enough: it may mean another process in another PID
+/// namespace, or have been reused; so the namespace and the start time of the process must match too. Shared memory has
+/// separate namespaces: containers of one host share its cores, but mostly not its shared memory.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -34,23 +33,23 @@
 HOCKET_BEGIN_NAMESPACE
 namespace bootstrap {
 
-/// Copied from process to process as it lies in memory.
+/// Copied between processes as raw bytes.
 struct process_identity {
   char host[64] = {};               ///< differs between hosts, and between two boots of one
   std::uint64_t pid_namespace = 0;  ///< 0: not known
   std::uint64_t start_time = 0;     ///< in the kernel's ticks since boot; 0: not known
   std::int32_t pid = 0;
   std::uint32_t ipc_namespace = 0;  ///< 0: not known
-  cpu_set_t cores = {};             ///< that it may run on
+  cpu_set_t cores = {};             ///< cores that the process may run on
 
   bool same_host(const process_identity& other) const noexcept {
     return std::memcmp(host, other.host, sizeof host) == 0;
   }
-  /// Whether the two may find memory that has a name, as UCX's has.
+  /// True if the two processes may open each other's named shared memory, such as that of UCX.
   bool may_share_memory(const process_identity& other) const noexcept {
     return same_host(other) && ipc_namespace == other.ipc_namespace;
   }
-  /// Whether this process can tell whether `other` lives.
+  /// True if this process can detect whether `other` is alive.
   bool can_watch(const process_identity& other) const noexcept {
     return same_host(other) && pid_namespace != 0 && pid_namespace == other.pid_namespace && other.start_time != 0;
   }
@@ -64,7 +63,7 @@ inline std::string text_of(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(content.data()), content.size());
 }
 
-/// Field 22 of a /proc/PID/stat; 0 if it can't be read. The name in field 2 may hold anything, parentheses too.
+/// Returns field 22 of a /proc/PID/stat; 0 if it can't be read. The name in field 2 may contain parentheses.
 inline std::uint64_t start_time_in(const std::string& text) {
   std::size_t at = text.rfind(')');
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
@@ -96,7 +95,7 @@ inline process_identity own_identity() {
 /// Watches one process of this host.
 class process_watch {
  public:
-  /// True once the process has ended, a zombie included. False if that can't be known.
+  /// Returns true once the process has ended, even if it is a zombie. Returns false if that can't be determined.
   bool ended(const process_identity& who) {
     if (!gone_ && !descriptor_) begin(who);
     if (gone_ || !descriptor_) return gone_;

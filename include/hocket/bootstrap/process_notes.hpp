@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which of the ranks that meet in a directory have ended: notes that ranks and their launcher leave there. Each rank says
-/// which process it is, so that processes of one host can watch each other; whoever sees an end names the rank.
+/// Marker files by which ranks that meet in a directory, and their launcher, record which ranks have ended. Each rank
+/// publishes its process identity, so that processes of one host can watch each other; a marker names the ended rank.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -22,10 +22,10 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap::detail {
 
-/// How a rank has ended: the name of the note that says which.
+/// How a rank has ended: the names of the marker files.
 inline constexpr const char* cancelled_note = "called_off";
-inline constexpr const char* died_note = "died";              ///< another rank has seen it
-inline constexpr const char* failed_note = ".hocket-failed";  ///< the launcher has
+inline constexpr const char* died_note = "died";              ///< written by another rank
+inline constexpr const char* failed_note = ".hocket-failed";  ///< written by the launcher
 
 inline failure note_end(const std::string& directory, const char* how, int rank) {
   blob note;
@@ -33,7 +33,7 @@ inline failure note_end(const std::string& directory, const char* how, int rank)
   return platform::write_file(directory, how, note);
 }
 
-/// The rank that ended so; -1 if there is no such note, or it makes no sense.
+/// Returns the rank that ended in this way; -1 if the marker file is missing or invalid.
 inline int noted_end(const std::string& directory, const char* how, int ranks) {
   blob note;
   if (!platform::read_file(directory + '/' + how, note)) return -1;
@@ -42,15 +42,15 @@ inline int noted_end(const std::string& directory, const char* how, int ranks) {
   return reader.ok() && rank >= 0 && rank < ranks ? rank : -1;
 }
 
-/// The processes of ranks, by what they have left in a directory.
+/// Process identities that ranks have published in a directory, and a watch on each process.
 class process_notes {
  public:
-  /// Says in `directory` which process this rank is.
+  /// Publishes the process identity of `rank`, this rank, in `directory`.
   failure leave(const std::string& directory, int rank) const {
     return platform::write_file(directory, name_of(rank), std::as_bytes(std::span(&own_, 1)));
   }
 
-  /// Whether the process of a rank that has left a note in `directory` has ended. False also where nobody can tell: on
+  /// True if the process that `rank` has published in `directory` has ended. Also false if that can't be determined: on
   /// another host, or in another PID namespace.
   bool has_ended(const std::string& directory, int rank) {
     watched& one = all_[rank];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The mind of the TCP store's server, without sockets: who is here, what was set, who waits for what until when.
-/// It takes requests and produces answers, so it can be tested without a network or a clock.
+/// State machine of the TCP store's server, without sockets: which ranks are present, which keys are set, and which
+/// requests wait until which deadline. Takes requests and produces answers: testable without a network or a clock.
 #pragma once
 
 #include <hocket/bootstrap/store.hpp>
@@ -27,15 +27,15 @@ namespace bootstrap::detail {
 
 /// How the connection of a rank has ended.
 enum class leave_kind {
-  lost,       ///< without a word
+  lost,       ///< without a message
   goodbye,    ///< in order
-  cancelled,  ///< its part in start-up was ended by another thread
+  cancelled,  ///< another thread of the rank cancelled its start-up
 };
 
 /// One thread only.
 class rendezvous {
  public:
-  /// An answer for the connection of a rank.
+  /// An answer to send on the connection of a rank.
   struct answer {
     int rank;
     reply what;
@@ -44,8 +44,8 @@ class rendezvous {
   rendezvous(int ranks, std::string token)
       : ranks_(ranks), token_(std::move(token)), presence_(static_cast<std::size_t>(ranks)) {}
 
-  /// Lets a rank in (status 0) or says why not. `origin` is where it is, for messages. One that belongs to the job, and
-  /// contradicts it on who is who, ends the job for all: it could not become complete.
+  /// Admits a rank (status 0) or returns why it is refused. `origin` is the rank's address, for messages. A process of
+  /// this job with a contradictory rank or number of ranks ends start-up for all: it could never become complete.
   reply greet(const hello& greeting, const std::string& origin = {}) {
     const reply verdict = judge(greeting, origin);
     if (verdict.status == static_cast<std::uint32_t>(errc::mismatch)) end(verdict);
@@ -60,13 +60,13 @@ class rendezvous {
     return verdict;
   }
 
-  /// A launcher says that a rank has failed. Of one that has come, its own connection tells.
+  /// Handles a launcher's report that a rank has failed. Ignored if that rank has joined: its connection shows that.
   void note_peer_failure(hello greeting) {
     greeting.rank = in_place_of(greeting.rank);
     if (judge(greeting, {}).status == 0) leave(greeting.rank, leave_kind::lost);
   }
 
-  /// Serves one request of `rank`, which must have been let in and must not be waiting.
+  /// Serves one request of `rank`, which must have been admitted and must not be waiting.
   void handle(int rank, request&& what, deadline::clock::time_point now = deadline::clock::now()) {
     if (contradicted_ && !is_leave_request(what.kind)) {
       answers_.push_back({rank, first_failure_});
@@ -82,22 +82,22 @@ class rendezvous {
     }
   }
 
-  /// What to tell a rank that calls its part off: whom it has waited for. It is about to leave.
+  /// Returns the answer for a rank that cancels its start-up and leaves: which ranks it has waited for.
   reply cancel(int rank, deadline::clock::time_point now = deadline::clock::now()) {
     const auto found =
         std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each.rank == rank; });
-    if (found == waiting_.end()) return refusal(errc::aborted, "start-up was called off");
+    if (found == waiting_.end()) return refusal(errc::aborted, "start-up was cancelled");
     const waiter mine = *found;
     waiting_.erase(found);
     const std::chrono::nanoseconds waited = now - mine.since;
     if (mine.kind == request_kind::gather) {
-      return missing_refusal(errc::aborted, "start-up was called off: ", mine.key, gatherings_[mine.key], waited);
+      return missing_refusal(errc::aborted, "start-up was cancelled: ", mine.key, gatherings_[mine.key], waited);
     }
-    return refusal(errc::aborted, hocket::detail::concat({"start-up was called off: nobody has set '", mine.key,
+    return refusal(errc::aborted, hocket::detail::concat({"start-up was cancelled: no rank has set '", mine.key,
                                                           "' after ", platform::seconds_text(waited)}));
   }
 
-  /// The connection of `rank` has ended.
+  /// Handles the end of the connection of `rank`.
   void leave(int rank, leave_kind how) {
     std::erase_if(waiting_, [rank](const waiter& each) { return each.rank == rank; });
     presence_[static_cast<std::size_t>(rank)] = {state_after(how), {}, {}};
@@ -106,7 +106,7 @@ class rendezvous {
     if (how != leave_kind::goodbye) end_waits(verdict);
   }
 
-  /// Ends what waits past its deadline.
+  /// Ends all waits whose deadline has passed.
   void expire(deadline::clock::time_point now = deadline::clock::now()) {
     for (std::size_t i = 0; i < waiting_.size();) {
       if (!waiting_[i].until.passed(now)) {
@@ -123,28 +123,28 @@ class rendezvous {
         i = 0;
       } else {
         answers_.push_back(
-            {late.rank, refusal(errc::timeout, hocket::detail::concat({"nobody set '", late.key, "' within ",
+            {late.rank, refusal(errc::timeout, hocket::detail::concat({"no rank set '", late.key, "' within ",
                                                                        platform::seconds_text(late.allowed)}))});
       }
     }
   }
 
-  /// The first thing that failed here, if its status is not 0: all ranks should hear of that, rather than only that
-  /// rank 0 left because of it.
+  /// Returns the first failure, if its status is not 0. The server reports it to all ranks, so that they do not only
+  /// learn that rank 0 left because of it.
   const reply& first_failure() const noexcept { return first_failure_; }
 
-  /// Whether every rank has come, including those that have left since.
+  /// True if every rank has joined, including ranks that have left since.
   bool have_all_come() const noexcept {
     const auto absent = [](const member& each) { return each.now == state::absent; };
     return std::none_of(presence_.begin(), presence_.end(), absent);
   }
 
-  /// Whether a rank was lost, or two contradict each other, and others do not know, as they have not come yet.
+  /// True if a rank was lost, or two ranks contradict each other, and some ranks have not joined yet to learn of it.
   bool has_failed_before_all_came() const noexcept {
     return (contradicted_ || first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost)) && !have_all_come();
   }
 
-  /// Answers whatever still waits: the server ends.
+  /// Answers all requests that still wait, because the server ends.
   void close() {
     for (const waiter& each : waiting_) {
       answers_.push_back({each.rank, refusal(errc::peer_lost, "rank 0 has closed the store", 0)});
@@ -167,8 +167,8 @@ class rendezvous {
 
   struct member {
     state now = state::absent;
-    std::string note;    ///< why a connection that said it is this rank was refused
-    std::string origin;  ///< where it is, if that is known
+    std::string note;    ///< why a connection that claimed to be this rank was refused
+    std::string origin;  ///< address of the rank, if known
   };
 
   struct waiter {
@@ -184,7 +184,7 @@ class rendezvous {
     std::vector<blob> blobs;
     std::vector<bool> present;
     int count = 0;
-    reply verdict;  ///< set once it has failed: it stays failed, so that all ranks see the same
+    reply verdict;  ///< set on failure; permanent, so that all ranks see the same failure
   };
 
   static state state_after(leave_kind how) noexcept {
@@ -227,7 +227,7 @@ class rendezvous {
     if (greeting.ranks != ranks_ || greeting.rank < 0 || greeting.rank >= ranks_) {
       return refusal(errc::mismatch,
                      hocket::detail::concat({"rank 0 expects ", ranks_, " ranks, but ", who, " of ", greeting.ranks,
-                                             " came: start all ranks with the same number of ranks"}));
+                                             " connected: start all ranks with the same number of ranks"}));
     }
     const auto& [before, note, place] = presence_[static_cast<std::size_t>(greeting.rank)];
     if (before == state::here) {
@@ -239,11 +239,12 @@ class rendezvous {
           greeting.rank);
     }
     if (before == state::lost || before == state::cancelled) {
-      return refusal(errc::peer_lost,
-                     hocket::detail::concat({who, " was here, and ",
-                                             before == state::lost ? "its connection broke" : "its part was called off",
-                                             ": start the whole job again"}),
-                     greeting.rank);
+      return refusal(
+          errc::peer_lost,
+          hocket::detail::concat({who, " had joined, and ",
+                                  before == state::lost ? "its connection broke" : "its start-up was cancelled",
+                                  ": start the whole job again"}),
+          greeting.rank);
     }
     if (before == state::left) return make_refusal(status_come_again, "");
     return {};
@@ -337,7 +338,7 @@ class rendezvous {
     waiting_.push_back({rank, what.kind, what.key, deadline::after(allowed, now), allowed, now});
   }
 
-  /// Gives `verdict` to all who wait in the gathering of that name.
+  /// Sends `verdict` to all ranks that wait in the gathering of that name.
   void complete(const std::string& key, const reply& verdict) {
     const auto concerned = [&](const waiter& each) { return each.kind == request_kind::gather && each.key == key; };
     for (const waiter& each : waiting_) {
@@ -357,17 +358,18 @@ class rendezvous {
     if (first_failure_.status == 0) first_failure_ = verdict;
   }
 
-  /// Who left because of an earlier failure is not to blame: the failure is.
+  /// Returns the refusal for waits on a rank that has left. An earlier failure takes precedence, as it is the cause.
   reply gone_refusal(int rank) const {
     if (first_failure_.status != 0) return first_failure_;
     const state now = presence_[static_cast<std::size_t>(rank)].now;
     if (now == state::cancelled) return refusal(errc::aborted, cancelled_text(rank, ranks_), rank);
-    return refusal(errc::peer_lost,
-                   hocket::detail::concat(
-                       {"rank ", rank, " of ", ranks_,
-                        now == state::lost ? " was here, and its connection broke: it crashed, was killed or gave up"
-                                           : " was here, and left before the others were done"}),
-                   rank);
+    return refusal(
+        errc::peer_lost,
+        hocket::detail::concat({"rank ", rank, " of ", ranks_,
+                                now == state::lost
+                                    ? " had joined, but its connection broke: it crashed, was killed or stopped waiting"
+                                    : " had joined, but left before the other ranks were done"}),
+        rank);
   }
 
   reply missing_refusal(errc code, const std::string& front, const std::string& key, const gathering& group,
@@ -380,9 +382,10 @@ class rendezvous {
       if (missing.size() > 4) continue;
       const std::string who = hocket::detail::concat({"rank ", rank});
       if (presence_[rank].now == state::here)
-        hocket::detail::append(notes, {"; ", who, " is connected, but has not come to '", key, "'"});
+        hocket::detail::append(notes, {"; ", who, " is connected, but has not reached '", key, "'"});
       const std::string& note = presence_[rank].note;
-      if (!note.empty()) hocket::detail::append(notes, {"; one that said it is ", who, " was refused: ", note});
+      if (!note.empty())
+        hocket::detail::append(notes, {"; a process that claimed to be ", who, " was refused: ", note});
     }
     const int first = missing.empty() ? -1 : missing.front();
     return refusal(code, front + missing_text(missing, ranks_, waited) + notes, first);
@@ -397,7 +400,7 @@ class rendezvous {
   std::vector<waiter> waiting_;
   std::vector<answer> answers_;
   reply first_failure_;
-  bool contradicted_ = false;  ///< that is what failed first: nothing can be asked any more
+  bool contradicted_ = false;  ///< a contradiction failed first: requests are no longer served
 };
 
 }  // namespace bootstrap::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What ranks need in order to find each other before any transport exists: a place for small blobs under names.
+/// Stores: key-value storage of small blobs, by which ranks find each other before any transport exists.
 ///
-/// A `store` has `set` and `get`. It may also offer `gather` (everybody's blob in one round trip) and `add` (a
-/// counter). `exchange` is what start-up is built of: it works on any store, uses `gather` where there is one, and
-/// says which ranks are missing if some never come. The store is needed for start-up only, and never again.
+/// A `store` has `set` and `get`. It may also offer `gather` (the blobs of all ranks in one round trip) and `add` (a
+/// counter). Start-up uses `exchange`, which works on any store, uses `gather` if present, and reports which ranks are
+/// missing if some never join. The store is needed for start-up only.
 ///
 ///     auto world = hocket::bootstrap::read_environment();
 ///     auto store = hocket::bootstrap::connect_store(world, hocket::deadline::after(world.timeout));
@@ -32,23 +32,23 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap {
 
-/// A place that all ranks of a job reach, where small blobs lie under names. `set` stores or replaces; `get` waits
-/// until the key exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`; `aborted`
-/// names a peer only where that one was called off. One thread at a time.
+/// Key-value storage that all ranks of a job can reach. `set` stores or replaces a blob; `get` waits until the key
+/// exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`; `aborted` names a peer only if
+/// start-up was cancelled on that peer. One thread at a time.
 template <typename Store>
 concept store = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
   place.set(key, value, limit);
   { place.get(key, limit) } -> std::same_as<blob>;
 };
 
-/// A store that collects one blob of every rank and gives all of them to every rank, in rank order.
+/// A store that collects one blob of each rank and returns all blobs to each rank, in rank order.
 template <typename Store>
 concept has_gather =
     store<Store> && requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
       { place.gather(key, 0, 1, value, limit) } -> std::same_as<std::vector<blob>>;
     };
 
-/// A store with counters: adds to one (which begins at 0) and returns the sum.
+/// A store with counters: `add` adds to a counter (which begins at 0) and returns the sum.
 template <typename Store>
 concept has_add = store<Store> && requires(Store& place, std::string_view key, const wait_limit& limit) {
   { place.add(key, std::int64_t{1}, limit) } -> std::same_as<std::int64_t>;
@@ -74,9 +74,9 @@ inline std::string missing_text(const std::vector<int>& missing, int ranks, std:
       {ranks_have_text(missing, ranks), " not shown up after ", platform::seconds_text(waited)});
 }
 
-/// What the others hear of a rank whose part in start-up was ended.
+/// Returns the text that the other ranks get if a rank cancels start-up.
 inline std::string cancelled_text(int rank, int ranks) {
-  return hocket::detail::concat({"rank ", rank, " of ", ranks, " has called start-up off"});
+  return hocket::detail::concat({"rank ", rank, " of ", ranks, " has cancelled start-up"});
 }
 
 inline error_context store_context(const char* operation, int rank, int ranks, int peer = -1) {
@@ -88,21 +88,21 @@ inline error_context store_context(const char* operation, int rank, int ranks, i
   return context;
 }
 
-/// A failure as another process wrote it down. Its reason is kept; a code that does not exist is a `mismatch`, and a peer
-/// that is no rank is left out.
+/// Restores a failure that another process wrote. Retains its reason; an unknown code becomes a `mismatch`, and an
+/// invalid peer is omitted.
 inline failure reported_failure(std::int64_t code, std::int32_t peer, std::string reason, int ranks) {
   const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
-  if (!known) reason = hocket::detail::concat({"a failure of unknown kind (", code, ") was told: '", reason, "'"});
+  if (!known) reason = hocket::detail::concat({"a failure of unknown kind (", code, ") was reported: '", reason, "'"});
   failure cause = make_failure(known ? static_cast<errc>(code) : errc::mismatch, std::move(reason));
   if (peer >= 0 && peer < ranks) cause.context.peer = peer;
   return cause;
 }
 
-/// The time that a call was given, for its messages.
+/// Returns the time that a call was given, for its messages.
 inline std::chrono::nanoseconds allowed_time(const wait_limit& limit) { return limit.until().left(); }
 
-/// `exchange` out of `set` and `get` alone. Rank 0 collects the blobs and publishes all of them as one, or the failure:
-/// so every other rank waits for a single key.
+/// Implements `exchange` by `set` and `get` alone. Rank 0 collects the blobs and publishes them all under one key, or
+/// the failure, so that every other rank waits for a single key.
 template <store Store>
 class generic_exchange {
  public:
@@ -148,7 +148,7 @@ class generic_exchange {
     for (int rank = 0; rank < ranks_; ++rank) {
       const std::error_code end = try_get(part_key(rank), limit_, all[static_cast<std::size_t>(rank)]);
       if (!end) continue;
-      failure cause = missing_failure(end, rank, "rank 0 has not gone on");
+      failure cause = missing_failure(end, rank, "rank 0 has not continued");
       if (end == errc::timeout) {
         publish(static_cast<std::int32_t>(errc::timeout), cause.context.peer, text_bytes(cause.reason), brief());
       }
@@ -158,8 +158,8 @@ class generic_exchange {
     return all;
   }
 
-  /// Rank 0 sees the deadline at the same moment as the others and then says who is missing, so they wait a little
-  /// longer.
+  /// Returns what rank 0 published. Rank 0 reaches the deadline at the same time as the others, and then publishes
+  /// which ranks are missing, so they wait a little longer.
   blob fetch_merged() {
     blob merged;
     const std::error_code end = try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged);
@@ -167,7 +167,7 @@ class generic_exchange {
     return merged;
   }
 
-  /// Why a wait has ended with `end`, where all ranks before `first` are known to be here. `otherwise`: if all are.
+  /// Returns why a wait ended with `end`. Ranks before `first` are known to be present; `otherwise`: reason if all are.
   failure missing_failure(std::error_code end, int first, const std::string& otherwise) {
     const bool cancelled = end == errc::aborted;
     const std::chrono::nanoseconds waited = cancelled ? deadline::clock::now() - begin_ : allowed_;
@@ -181,11 +181,11 @@ class generic_exchange {
     } else {
       text = hocket::detail::concat({otherwise, " after ", platform::seconds_text(waited)});
       if (!found.all_looked_at) {
-        text += ", and there was no time to see who is missing";
+        text += ", and there was no time to check which ranks are missing";
         peer = -1;
       }
     }
-    if (cancelled) text.insert(0, "start-up was called off: ");
+    if (cancelled) text.insert(0, "start-up was cancelled: ");
     return {end, std::move(text), context(peer)};
   }
 
@@ -194,7 +194,7 @@ class generic_exchange {
     bool all_looked_at;
   };
 
-  /// Only after a wait has ended: one look for each rank from `first` on, and none after `enough` but for the first one.
+  /// Call after a wait has ended: checks each rank from `first` on once; after `enough`, checks only the first one.
   missing_ranks look_for_missing(int first, deadline enough) {
     missing_ranks found{{}, false};
     blob ignored;
@@ -208,8 +208,8 @@ class generic_exchange {
 
   static wait_limit brief() { return wait_limit(deadline::after(std::chrono::seconds(1))); }
 
-  /// Says if the limit has ended the wait, and how. Without exceptions the store's own error ends the program before
-  /// that.
+  /// Returns how the limit has ended the wait, if it has. Without exceptions, the store's error ends the program
+  /// instead.
   std::error_code try_get(const std::string& key, const wait_limit& limit, blob& result) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -240,9 +240,9 @@ class generic_exchange {
 ///
 /// Collective: every rank passes the same `prefix`, which no earlier exchange on this store used, and the same `ranks`.
 /// Blobs may differ in size. **Cost.** One round trip per rank where the store has `gather`; else two, but `ranks` for
-/// rank 0. **Errors.** `timeout`: `context.peer` and the reason name the ranks that never came, on every rank that did;
-/// `peer_lost`: a rank came and left; `mismatch`: ranks disagree on `ranks`; `aborted`: this rank was called off, and
-/// the reason names those that had not come; or `context.peer` was.
+/// rank 0. **Errors.** `timeout`: on every rank that joined, `context.peer` and the reason name the missing ranks;
+/// `peer_lost`: a rank joined and left; `mismatch`: ranks disagree on `ranks`; `aborted`: start-up was cancelled on
+/// this rank, and the reason names the missing ranks; or it was cancelled on `context.peer`.
 template <store Store>
 std::vector<blob> exchange(Store& place, std::string_view prefix, int rank, int ranks, byte_view mine,
                            const wait_limit& limit) {

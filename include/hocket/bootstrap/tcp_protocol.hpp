@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a client and the server of the TCP store say to each other. No I/O here.
+/// Message formats between client and server of the TCP store. No I/O here.
 ///
-/// A client begins with a hello of fixed layout, which no later version may change: so that any two versions understand
-/// each other well enough to say that they do not fit. The server answers it, like each request after it, with one
-/// reply. The token keeps strangers and other jobs out; it travels in clear text and is no encryption.
+/// A client begins with a hello of fixed layout, which no later version may change, so that any two versions can report
+/// that they are incompatible. The server answers the hello, like each later request, with one reply. The token
+/// excludes other jobs and foreign connections; it travels in clear text and is not encryption.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -34,17 +34,17 @@ inline constexpr std::size_t max_token_size = 1024;
 inline constexpr std::size_t request_size = 32;
 inline constexpr std::size_t reply_size = 24;
 inline constexpr std::size_t max_key_size = 4096;
-/// The longest blob that a rank may send: far more than any address, far less than a memory.
+/// The longest blob that a rank may send: far larger than any address, far smaller than a machine's memory.
 inline constexpr std::uint64_t max_blob_size = std::uint64_t{64} << 20;
 
 inline std::string version_text(std::uint32_t version) {
   return hocket::detail::concat({version / 1000000, '.', version / 1000 % 1000, '.', version % 1000});
 }
 
-/// The rank in the hello of a launcher, which says that `rank` has failed; and back.
+/// Encodes in a launcher's hello that `rank` has failed; its own inverse.
 constexpr std::int32_t in_place_of(std::int32_t rank) noexcept { return -1 - rank; }
 
-/// Who a client is. The byte order mark alone is in the machine's own order.
+/// Identifies a client. Only the byte order mark is in the machine's own byte order.
 struct hello {
   std::uint32_t byte_order = byte_order_mark;
   std::uint32_t protocol = protocol_version;
@@ -81,7 +81,7 @@ inline blob encode(const hello& greeting) {
 
 enum class decoded { incomplete, nonsense, complete };
 
-/// Reads a hello at the front of `bytes` and says how long it is. Nonsense is recognised at its first byte.
+/// Decodes a hello at the front of `bytes`; sets `size` to its length. Detects the first invalid byte of the magic.
 inline decoded decode(byte_view bytes, hello& greeting, std::size_t& size) {
   const std::size_t known = bytes.size() < hello_magic.size() ? bytes.size() : hello_magic.size();
   if (blob_text(bytes.first(known)) != hello_magic.substr(0, known)) return decoded::nonsense;
@@ -100,7 +100,7 @@ inline decoded decode(byte_view bytes, hello& greeting, std::size_t& size) {
   return decoded::complete;
 }
 
-/// The last two end the connection, and may be said while an answer is awaited. `cancel` is answered, `goodbye` is
+/// The last two end the connection, and may be sent while an answer is awaited. `cancel` is answered, `goodbye` is
 /// not.
 enum class request_kind : std::uint32_t { set = 1, get, add, gather, goodbye, cancel };
 inline constexpr request_kind last_request_kind = request_kind::cancel;
@@ -109,11 +109,11 @@ struct request {
   request_kind kind = request_kind::set;
   std::string key;
   blob value;
-  std::uint64_t nanoseconds = 0;  ///< how long the client waits; all bits set: for ever
-  std::int64_t number = 0;        ///< of `add`
+  std::uint64_t nanoseconds = 0;  ///< time that the client waits; all bits set: for ever
+  std::int64_t number = 0;        ///< argument of `add`
 };
 
-/// All of a request but its value, which follows.
+/// Encodes a request without its value, which follows.
 inline blob encode_head(const request& what, std::string_view key, std::uint64_t value_size) {
   blob out;
   out.reserve(request_size + key.size());
@@ -145,15 +145,15 @@ inline decoded decode(byte_view bytes, request& what, std::size_t& size) {
   return decoded::complete;
 }
 
-/// Whether the client has nothing more to ask.
+/// True if the client sends no further request.
 inline bool is_leave_request(request_kind kind) noexcept {
   return kind == request_kind::goodbye || kind == request_kind::cancel;
 }
 
-/// Instead of an `errc`: this server is about to end, and the one that the client means has not begun.
+/// Status instead of an `errc`: this server is shutting down, and the client must retry to reach the next one.
 inline constexpr std::uint32_t status_come_again = 1000;
 
-/// The answer to a hello or a request. `status` is 0 or an `errc`, and then the body is its reason.
+/// The answer to a hello or a request. `status` is 0 or an `errc`; for an `errc`, the body is its reason.
 struct reply {
   std::uint32_t status = 0;
   std::int32_t peer = -1;
@@ -178,14 +178,14 @@ inline blob encode_head(const reply& answer) {
   return out;
 }
 
-/// What stands before the reply to a hello, so that a client knows that it talks to a hocket store.
+/// Precedes the reply to a hello, so that a client can check that the server is a hocket store.
 inline blob encode_hello_answer() {
   blob out = text_blob(hello_magic);
   append_byte_order(out, byte_order_mark);
   return out;
 }
 
-/// Takes the same time wherever the first difference is.
+/// Compares in a time that does not depend on the position of the first difference.
 inline bool equal_in_constant_time(std::string_view given, std::string_view expected) noexcept {
   std::size_t difference = given.size() ^ expected.size();
   for (std::size_t i = 0; i < given.size(); ++i) {

@@ -2,9 +2,9 @@
 /// @file
 /// The server of the TCP store: one background thread around `rendezvous`, ended and joined by the destructor.
 ///
-/// Strangers find open ports. So nobody is served before a hello with the right token; a connection that sends anything
-/// else is closed at its first wrong byte, one that sends nothing after 5 s, and the oldest of them when there are too
-/// many. A message that was begun must be complete, and an answer taken, within 30 s.
+/// Any program may connect to an open port. So the server serves no client before a hello with the right token. It
+/// closes a connection at the first wrong byte, or after 5 s without a hello, and closes the oldest one without a hello
+/// if there are too many. A started message must be complete, and an answer received, within 30 s.
 #pragma once
 
 #include <hocket/bootstrap/rendezvous.hpp>
@@ -31,22 +31,22 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap::detail {
 
-/// What the server bears from those who connect.
+/// Limits that the server imposes on clients.
 struct server_limits {
-  std::chrono::nanoseconds hello = std::chrono::seconds(5);     ///< from the connection to the whole hello
+  std::chrono::nanoseconds hello = std::chrono::seconds(5);     ///< from the connection to the end of the hello
   std::chrono::nanoseconds message = std::chrono::seconds(30);  ///< from the first byte of a message to its last
-  std::size_t strangers = 256;                                  ///< connections without a hello
-  /// At the end, if a rank was lost or two contradict each other, for those who have not come: whoever comes too late to
-  /// hear of it would take rank 0 for the one that was lost.
+  std::size_t strangers = 256;                                  ///< most connections without a hello
+  /// Time that the ending server waits for missing ranks if a rank was lost or two contradict each other: a rank that
+  /// connects too late to learn of that would report rank 0 as the lost one.
   std::chrono::nanoseconds late_ranks = std::chrono::milliseconds(200);
 };
 
-/// One client as the server sees it: bytes in, bytes out, never blocking.
+/// The server's side of one client: receives and sends bytes without blocking.
 struct server_connection {
   platform::file_descriptor socket;
   std::chrono::nanoseconds message_timeout{};
   deadline until;  ///< when the hello, the message or the answer under way must be done
-  int rank = -1;   ///< -1 until its hello was accepted
+  int rank = -1;   ///< -1 until the hello is accepted
   bool awaiting_answer = false;
   leave_kind left_by = leave_kind::lost;
   bool close_when_sent = false;
@@ -108,10 +108,10 @@ struct server_connection {
   }
 };
 
-/// Serves on a listening socket until it is destroyed. Then it sends what it owes, for at most 2 s. If something has
-/// failed it leaves word of that with every rank, which takes it for the answer to whatever it asks next: so nobody is
-/// waited for, but for 200 ms those who have not come at all when a rank was lost or contradicted another. Where rank 0 was called off, it is 2 ms
-/// instead of 2 s.
+/// Serves on a listening socket until it is destroyed. The destructor sends pending answers, for at most 2 s (2 ms if
+/// rank 0 cancelled start-up). If start-up has failed, it sends the failure to every rank, which reads it as the answer
+/// to its next request. So it waits for no rank, except up to 200 ms for ranks that have not joined if a rank was lost
+/// or contradicted another.
 class tcp_server {
  public:
   tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {})
@@ -133,7 +133,7 @@ class tcp_server {
   platform::socket_address address() const noexcept { return platform::local_address(listener_.get()); }
 
  private:
-  /// Signals of the program are for its own threads.
+  /// Starts the thread with all signals blocked, so that the program's own threads receive them.
   void start() {
     sigset_t all;
     sigset_t before;
@@ -162,7 +162,7 @@ class tcp_server {
       wait_and_serve(next_deadline(), wake_.read.get());
       expire();
     }
-    for (int round = 0; round < 3; ++round) wait_and_serve(deadline::after({}), -1);  // what has come by now
+    for (int round = 0; round < 3; ++round) wait_and_serve(deadline::after({}), -1);  // serve what has arrived by now
     const deadline late = deadline::after(limits_.late_ranks);
     while (rendezvous_.has_failed_before_all_came() && !late.passed()) wait_and_serve(late, -1);
     rendezvous_.close();
@@ -188,7 +188,7 @@ class tcp_server {
     return static_cast<int>(std::min<std::int64_t>(left.count(), 3600000));
   }
 
-  /// `wake`: ends the wait once the server is to stop, whenever that was said; -1 if it is known.
+  /// `wake`: descriptor that ends the wait once the server must stop; -1 if it is already stopping.
   void wait_and_serve(deadline until, int wake) {
     polled_.clear();
     polled_.push_back({wake, POLLIN, 0});
@@ -210,7 +210,7 @@ class tcp_server {
     if (polled_[1].revents != 0 && accepts()) accept_some();
   }
 
-  /// Not once all ranks have come and one has left: the next connection is that of a rank for the next server of this
+  /// False once all ranks have joined and one has left: the next connection is meant for the next server of this
   /// socket, and would end with this one.
   bool accepts() const noexcept {
     return pause_accept_until_.never() && !(one_has_left_ && rendezvous_.have_all_come());
@@ -218,13 +218,13 @@ class tcp_server {
 
   void serve(server_connection& client) {
     while (!client.broken && !client.sending() && !client.in.empty()) {
-      if (client.awaiting_answer) return read_last_message(client);  // it may have come with the request
+      if (client.awaiting_answer) return read_last_message(client);  // it may have arrived with the request
       if (!(client.rank < 0 ? serve_hello(client) : serve_request(client))) return;
     }
   }
 
-  /// Those who leave come first: else one that has called off could still complete what the others wait for, and one
-  /// that has left and comes again would meet itself.
+  /// Handles leaving ranks first. Otherwise a rank that has cancelled could still complete a gathering of the others,
+  /// and a rank that has left and joins again would be refused as its own duplicate.
   void let_go() {
     for (const auto& each : connections_) {
       if (each->rank >= 0 && !each->in.empty() && !each->broken && !each->sending()) read_last_message(*each);
@@ -239,7 +239,7 @@ class tcp_server {
     if (whole && is_leave_request(what.kind)) part(client, what.kind);
   }
 
-  /// False if more bytes are needed first.
+  /// Returns false if more bytes are needed or the connection ends.
   bool serve_hello(server_connection& client) {
     hello greeting;
     std::size_t size = 0;
@@ -296,7 +296,7 @@ class tcp_server {
     }
   }
 
-  /// A member that is gone may fail what others wait for, which may show that further members are gone.
+  /// Removes broken connections. The loss of one rank may fail waits of others, and the answers may reveal more losses.
   void remove_broken() {
     for (std::size_t i = 0; i < connections_.size();) {
       if (!connections_[i]->broken) {
@@ -313,7 +313,7 @@ class tcp_server {
     }
   }
 
-  /// Why a client has gone may be among what was not read before it showed that it had.
+  /// Reads the last bytes of a lost client, which may contain the reason why it left.
   void read_last_word(server_connection& gone) {
     if (gone.left_by != leave_kind::lost) return;
     gone.receive();
@@ -328,7 +328,7 @@ class tcp_server {
     for (int i = 0; i < 64; ++i) {
       platform::file_descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
-        // Out of descriptors or memory: let the others go on, and look again a little later.
+        // Out of descriptors or memory: serve the other clients, and try again a little later.
         const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
         if (exhausted) pause_accept_until_ = deadline::after(std::chrono::milliseconds(50));
         return;
@@ -343,7 +343,7 @@ class tcp_server {
     }
   }
 
-  /// Closes the oldest connection without a hello where there are too many of them.
+  /// Closes the oldest connection without a hello if there are too many of them.
   void limit_strangers() {
     std::size_t count = 0;
     std::size_t oldest = connections_.size();

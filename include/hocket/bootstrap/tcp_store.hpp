@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The default store: rank 0 serves the others over TCP. Nothing to install, one port, guarded by a token.
+/// The default store: rank 0 serves the others over TCP. It needs no installation and one port, guarded by a token.
 ///
-/// Ranks may start in any order: those that come before rank 0 try again until their deadline. Rank 0 listens on all
-/// interfaces, unless the address is a loopback address. The end of rank 0's store is the end for all.
+/// Ranks may start in any order: ranks that start before rank 0 retry until their deadline. Rank 0 listens on all
+/// interfaces, unless the address is a loopback address. When rank 0's store ends, it ends for all ranks.
 #pragma once
 
 #include <hocket/bootstrap/store.hpp>
@@ -29,30 +29,30 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap {
 
-/// All ranks pass the same, but for `rank` and `listener`.
+/// All ranks pass the same values, except `rank` and `listener`.
 struct tcp_store_options {
   int rank = 0;
   int ranks = 1;
-  std::string host = "127.0.0.1";  ///< where rank 0 runs: a name, an IPv4 or an IPv6 address
+  std::string host = "127.0.0.1";  ///< host of rank 0: a name, an IPv4 or an IPv6 address
   std::uint16_t port = 0;          ///< 0, for rank 0 only: the system picks one, see `tcp_store::port`
   std::string token;               ///< at most 1024 bytes
-  int listener = -1;               ///< for rank 0: a socket that listens already; it is duplicated, not taken over
+  int listener = -1;               ///< for rank 0: a socket that already listens; it is duplicated, not taken over
   bool open = false;               ///< the port was open before any rank started: if it is not, rank 0 has ended
 };
 
 namespace detail {
 
-/// The literal addresses and the one name that never mean another machine.
+/// True for the literal addresses and the one name that never refer to another machine.
 inline bool is_loopback(std::string_view host) noexcept {
   return host == "localhost" || host == "::1" || host.substr(0, 4) == "127.";
 }
 
-/// The listening socket of rank 0.
+/// Opens the listening socket of rank 0.
 inline failure open_listener(const tcp_store_options& options, platform::file_descriptor& listener) {
   if (options.listener >= 0) {
     listener.reset(::fcntl(options.listener, F_DUPFD_CLOEXEC, 3));
     if (listener) return {};
-    return platform::system_failure("cannot use the listening socket that was handed over", errno);
+    return platform::system_failure("cannot use the listening socket that was passed in", errno);
   }
   failure cause;
   const std::string address = is_loopback(options.host) ? options.host : std::string();
@@ -65,7 +65,7 @@ inline failure open_listener(const tcp_store_options& options, platform::file_de
                      hocket::detail::concat(
                          {"port ", port, " is in use by another program, or another rank 0: set HOCKET_STORE=tcp://",
                           place, " with another port instead of ", port,
-                          ", the same on every rank; it goes before the MASTER_PORT of torchrun"}));
+                          ", the same on every rank; it takes precedence over torchrun's MASTER_PORT"}));
   } else if (error == EACCES) {
     cause =
         make_failure(errc::bad_environment, hocket::detail::concat({"this user may not listen on port ", options.port,
@@ -76,14 +76,14 @@ inline failure open_listener(const tcp_store_options& options, platform::file_de
 
 }  // namespace detail
 
-/// A connection to the store, and on rank 0 also the server. Move-only; one thread at a time. After an error that is
-/// not about a single key (`aborted`, `peer_lost`) it is of no more use. Who is called off says so, and what the others
-/// wait for then fails with `aborted` too.
+/// A connection to the store, and on rank 0 also the server. Move-only; one thread at a time. Unusable after an error
+/// that does not concern a single key (`aborted`, `peer_lost`). A rank whose start-up is cancelled reports that to the
+/// server, so that the other ranks' waits fail with `aborted` too.
 class tcp_store {
  public:
   /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken; `refused`: wrong token,
   /// version or byte order; `mismatch`: two processes claim this rank, or the number of ranks differs; `timeout`;
-  /// `aborted`: this rank was called off, or `context.peer` was.
+  /// `aborted`: start-up was cancelled on this rank or `context.peer`.
   tcp_store(const tcp_store_options& options, const wait_limit& limit) : options_(options) {
     check();
     if (options_.rank == 0) {
@@ -99,7 +99,7 @@ class tcp_store {
   tcp_store& operator=(tcp_store&&) = delete;
   ~tcp_store() { send_goodbye(); }
 
-  /// The port that rank 0 serves on.
+  /// Returns the port that rank 0 serves on.
   std::uint16_t port() const noexcept { return options_.port; }
 
   void set(std::string_view key, byte_view value, const wait_limit& limit) {
@@ -145,13 +145,13 @@ class tcp_store {
       wrong = hocket::detail::concat(
           {"the token has ", options_.token.size(), " bytes: give at most ", detail::max_token_size});
     } else if (options_.rank != 0 && options_.port == 0) {
-      wrong = "port 0 means 'any' to rank 0 alone: give the other ranks the port that it got";
+      wrong = "port 0 selects a free port on rank 0 only: pass the port that rank 0 got to the other ranks";
     }
     if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
   }
 
-  /// Why this rank 0 can't listen: the port is that of another process which says that it is rank 0 of this job, or
-  /// something else.
+  /// Returns why this rank 0 can't listen: the port belongs to another process that claims to be rank 0 of this job, or
+  /// the reason is `cause`.
   failure same_rank_or(failure cause) {
     if (cause.code != errc::bad_environment) return cause;
     failure told = connect_once(deadline::after(std::chrono::milliseconds(500)));
@@ -175,15 +175,15 @@ class tcp_store {
       if (cause.code == errc::unreachable) seen = cause.reason;
       if (options_.open && closed_) {
         fail("connect",
-             make_failure(errc::peer_lost,
-                          hocket::detail::concat({"rank 0 is gone: its port ", place(),
-                                                  " was open before this rank started, and is not (", seen, ")"})),
+             make_failure(errc::peer_lost, hocket::detail::concat(
+                                               {"rank 0 is gone: its port ", place(),
+                                                " was open before this rank started, and is closed now (", seen, ")"})),
              0);
       }
       const failure end = cause.code == errc::aborted ? cause : platform::nap(pause, limit);
       if (end.code == errc::aborted) {
         const auto waited = deadline::clock::now() - begin;
-        fail("connect", make_failure(errc::aborted, "start-up was called off: " + not_served(waited, seen)), 0);
+        fail("connect", make_failure(errc::aborted, "start-up was cancelled: " + not_served(waited, seen)), 0);
       }
       if (end) {
         const std::string text = not_served(allowed, seen) + ": is it running, and is this its address?";
@@ -198,7 +198,7 @@ class tcp_store {
         {"rank 0 has not served the store at ", place(), " after ", platform::seconds_text(waited), " (", seen, ")"});
   }
 
-  /// `errc::unreachable`: worth another attempt.
+  /// Makes one attempt to connect. On `errc::unreachable`, another attempt may succeed.
   failure connect_once(const wait_limit& limit) {
     failure cause;
     if (server_) {
@@ -225,7 +225,7 @@ class tcp_store {
     if (cause) return cause;
     if (blob_text(byte_view(front).first(detail::hello_magic.size())) != detail::hello_magic) {
       return make_failure(errc::refused,
-                          hocket::detail::concat({"what serves ", place(),
+                          hocket::detail::concat({"the server at ", place(),
                                                   " is not a hocket store: another program has that "
                                                   "port, so set another one in HOCKET_STORE on every rank"}));
     }
@@ -253,7 +253,7 @@ class tcp_store {
     if (!cause) cause = platform::send_all(socket_.get(), value, limit);
     answer result;
     if (!cause) {
-      // The server keeps the deadline, because it knows who is missing; its answer needs a moment.
+      // The server enforces the deadline, because it knows which ranks are missing; its answer arrives a little later.
       cause = await_answer(key, result, limit.later_by(std::chrono::milliseconds(500)));
     } else if (cause.code == errc::peer_lost) {
       read_last_message(cause);
@@ -270,17 +270,18 @@ class tcp_store {
     return cause;
   }
 
-  /// Tells the server, which knows best whom this rank has waited for. It has little time to say so.
+  /// Cancels the request at the server, which knows best which ranks it waited for and gets 3 ms to answer.
   failure cancel(std::string_view key) {
     send_last_word(detail::request_kind::cancel);
     answer ignored;
     failure cause = receive_answer(ignored, deadline::after(std::chrono::milliseconds(3)));
     answered_ = false;  // nothing more can be asked
     if (cause.code == errc::aborted) return cause;
-    return make_failure(errc::aborted, hocket::detail::concat({"start-up was called off: '", key, "' was not over"}));
+    return make_failure(errc::aborted,
+                        hocket::detail::concat({"start-up was cancelled: '", key, "' was not complete"}));
   }
 
-  /// The server has ended, but perhaps it has left word why.
+  /// Reads why the server has ended, if it has sent a reason.
   void read_last_message(failure& cause) {
     answer ignored;
     failure told = receive_answer(ignored, deadline::after(std::chrono::milliseconds(10)));
@@ -291,7 +292,7 @@ class tcp_store {
     }
   }
 
-  /// Only an answer of the server leaves the connection in a known state.
+  /// Raises `cause`, and closes the connection unless the server has answered: its state is unknown otherwise.
   [[noreturn]] void give_up(const char* operation, failure cause, std::chrono::nanoseconds allowed) {
     if (!answered_) {
       socket_.reset();
@@ -317,12 +318,12 @@ class tcp_store {
     if (failure cause = receive_body(size, result.body, limit)) return cause;
     answered_ = true;
     if (status == 0) return {};
-    if (status == detail::status_come_again) return make_failure(errc::unreachable, "the store there is about to end");
+    if (status == detail::status_come_again) return make_failure(errc::unreachable, "the store there is shutting down");
     if (status > static_cast<std::uint32_t>(errc::system)) return nonsense();
     return detail::reported_failure(status, peer, blob_text(result.body), options_.ranks);
   }
 
-  /// Memory is taken as the bytes come, whatever size they are said to have.
+  /// Allocates memory as the bytes arrive, because the announced size may be wrong.
   failure receive_body(std::uint64_t size, blob& body, const wait_limit& limit) const {
     constexpr std::uint64_t most_at_once = std::uint64_t{1} << 20;
     while (body.size() < size) {
@@ -333,7 +334,7 @@ class tcp_store {
     return {};
   }
 
-  static failure nonsense() { return make_failure(errc::mismatch, "rank 0 sent an answer that makes no sense"); }
+  static failure nonsense() { return make_failure(errc::mismatch, "rank 0 sent an invalid answer"); }
 
   [[noreturn]] void fail(const char* operation, failure cause, int peer = -1) const {
     if (peer < 0) peer = cause.context.peer;
@@ -360,7 +361,7 @@ class tcp_store {
   std::unique_ptr<detail::tcp_server> server_;
   platform::file_descriptor socket_;
   bool answered_ = false;
-  bool closed_ = false;  ///< the last attempt to connect met nobody, or somebody who ended
+  bool closed_ = false;  ///< the last attempt to connect found no server, or one that closed the connection
 };
 
 }  // namespace bootstrap
