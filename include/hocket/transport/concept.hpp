@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What moves bytes between the ranks of one communicator.
+/// The concepts of a transport, which moves bytes between the ranks of a communicator.
 ///
 /// A transport is a *domain* (one per rank: what all communicators of a rank share, such as a UCX worker with its
-/// endpoints) and *endpoint groups*, one per communicator, opened on the domain. The engine talks to these alone; peers are ranks
-/// of that communicator. Messages are the floor that every one has. An endpoint group may also reach its peers' memory; whether
-/// it does is known at run time, for each peer and each buffer.
+/// endpoints) and *endpoint groups*, one per communicator, opened on the domain. The engine uses only endpoint groups;
+/// peers are ranks of that communicator. Every endpoint group sends messages. It may also reach its peers' memory;
+/// whether it does is known at run time, for each peer and each buffer.
 ///
-/// All member functions of one endpoint group are called from one thread at a time. Those of one domain may be used from different
-/// threads at the same time.
+/// All member functions of one endpoint group are called from one thread at a time. Different threads may use endpoint
+/// groups of one domain at the same time.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -30,56 +30,57 @@
 HOCKET_BEGIN_NAMESPACE
 namespace transport {
 
-/// How many slots a communicator has for operations in flight; further ones wait for their turn. Each operation has a
-/// slot of its own (sequence number modulo window), so that messages and flags of two operations never meet.
+/// Number of slots of a communicator for operations in flight; further operations wait for their turn. Each operation
+/// has its own slot (sequence number modulo window), so that messages and flags of two operations are never confused.
 inline constexpr unsigned window = 8;
 
-/// How many channels a plan may use between two ranks.
+/// Number of channels that a plan may use between two ranks.
 inline constexpr unsigned max_channels = 4;
 
-/// The channel of messages that belong to no plan: those of `send` and `recv`. Their "sequence" is the caller's tag,
-/// and they are matched by it.
+/// The channel of messages that belong to no plan: those of `send` and `recv`. Their "sequence" is the caller's tag, by
+/// which they are matched.
 inline constexpr unsigned point_to_point_channel = max_channels;
 
-/// The channel of messages of the library itself that belong to no plan of a collective, as those of a pipeline's
-/// steps. They are matched by their tags too, and never taken for those of `send` and `recv`.
+/// The channel of the library's own messages that belong to no plan of a collective, such as those of a pipeline's
+/// steps. They too are matched by tags, and never confused with those of `send` and `recv`.
 inline constexpr unsigned internal_channel = point_to_point_channel + 1;
 
-/// The same between some ranks only, of which the others know nothing, so that no tag can be dealt to them: these
-/// messages are matched by their order.
+/// Like `internal_channel`, but for messages between some ranks only. Other ranks do not know of them, so no tag can be
+/// assigned; these messages are matched by their order.
 inline constexpr unsigned partial_channel = internal_channel + 1;
 inline constexpr unsigned last_channel = partial_channel;
 
-/// How many messages of one channel a sender can be ahead of its receiver.
+/// Number of messages of one channel that a sender can be ahead of its receiver.
 inline constexpr unsigned channel_depth = plan::channel_depth;
 
-/// Which message: channel `channel` of operation `sequence`, or a message with a tag, of `send` and `recv` or internal.
+/// Identifies a message: channel `channel` of operation `sequence`, or a tagged one of `send` and `recv` or internal.
 struct message_id {
   std::uint32_t sequence = 0;
   std::uint32_t channel = 0;
-  /// Of the call, or of the elements of a message from `send` to `recv`, where 0 is raw bytes; takes no part in matching,
-  /// but the receiver compares it.
+  /// Signature of the call, or of the element type of a message from `send` to `recv`, where 0 is raw bytes. Not used
+  /// for matching, but the receiver compares it.
   std::uint32_t signature = 0;
-  /// What is sent or received may lie where the processor can't read it. Equal on both sides; takes no part in matching.
+  /// The buffer may be in memory that the processor can't read. Equal on both sides; not used for matching.
   bool on_device = false;
 
-  /// Whether it belongs to no plan, and `sequence` is its tag.
+  /// True if the message belongs to no plan, and `sequence` is its tag.
   constexpr bool point_to_point() const noexcept { return channel >= point_to_point_channel; }
   constexpr unsigned slot() const noexcept { return sequence % window; }
 };
 
-/// Of a flag or a message from `peer` in an operation of the same number, whose signature is another than ours.
+/// Failure if a flag or message from `peer` in the same operation has a signature that differs from this rank's.
 HOCKET_NO_INLINE inline failure call_mismatch(int peer) {
   return make_failure(errc::mismatch,
                       "the peer's call differs from ours: operation, count, type, reduction operation, root and "
-                      "algorithm must be equal on all ranks; or a message was lost, or came twice",
+                      "algorithm must be equal on all ranks; or a message was lost or duplicated",
                       {.peer = peer});
 }
 
-/// In the signature of a message from `send`: it comes from a buffer with a tag, as one in memory of a device, and goes to no other.
+/// Bit in the signature of a message from `send` out of a tagged buffer, such as one in device memory: the receiving
+/// buffer must be tagged too.
 inline constexpr std::uint32_t tagged_buffer = 1;
 
-/// Whether a message with the signature `theirs` is what the receiver of `id` expects, but for its length.
+/// True if a message with the signature `theirs` is what the receiver of `id` expects, except for its length.
 constexpr bool fits(std::uint32_t theirs, message_id id) noexcept {
   if (theirs == id.signature) [[likely]]
     return true;
@@ -87,18 +88,18 @@ constexpr bool fits(std::uint32_t theirs, message_id id) noexcept {
   return id.point_to_point() && raw && ((theirs | id.signature) & tagged_buffer) == 0;
 }
 
-/// Of a message from `peer` that does not.
+/// Failure for a message from `peer` that does not fit.
 HOCKET_NO_INLINE inline failure type_mismatch(int peer, message_id id) {
   if (!id.point_to_point()) return call_mismatch(peer);
   return make_failure(errc::mismatch,
                       "the peer sent elements of another type: sender and receiver must name the same type, or one of "
-                      "them std::byte. Or one has a tagged buffer, such as cuda::device(...): then both must, with as "
-                      "many elements and an equal cuda::staging",
+                      "them std::byte. If one has a tagged buffer, such as cuda::device(...), both must, with as many "
+                      "elements and an equal cuda::staging",
                       {.peer = peer});
 }
 
-/// Of a message from `peer` that is longer or shorter than `wanted` bytes. `sent` says how long it is; `same_call`
-/// whether it fits otherwise: then the sequence number is filled in.
+/// Failure for a message from `peer` that is longer or shorter than `wanted` bytes. `sent` is its length as text. If
+/// `same_call`, it fits otherwise, and the sequence number is filled in.
 inline failure wrong_length(const std::string& sent, bool too_long, int peer, message_id id, std::size_t wanted,
                             bool same_call) {
   if (id.point_to_point() && !same_call) return type_mismatch(peer, id);
@@ -115,7 +116,7 @@ inline failure wrong_length(const std::string& sent, bool too_long, int peer, me
                       {.peer = peer});
 }
 
-/// What ranks tell each other beside the data: that the communicator has failed, or what they wait for.
+/// A message beside the data: reports that the communicator has failed, or what a rank waits for.
 struct control_message {
   static constexpr std::size_t most_bytes = 1024;
 
@@ -123,16 +124,16 @@ struct control_message {
   std::vector<std::byte> bytes;
 };
 
-/// All-gather of small blobs among the members of a communicator that is being made: element r of the result is what
-/// member r passed. Collective; throws `error` if a member does not show up.
+/// All-gather of small blobs among the members of a communicator that is being created: element r of the result is what
+/// member r passed. Collective; throws `error` if a member does not arrive.
 using exchange_function = std::function<std::vector<std::vector<std::byte>>(std::span<const std::byte>)>;
 
-/// How a communicator is made on a domain.
+/// Parameters for opening an endpoint group on a domain.
 struct open_parameters {
-  std::uint32_t context = 0;                        ///< equal on all members, unique among those that share one
-  std::shared_ptr<const std::vector<int>> members;  ///< ranks on the wire, in the order of the communicator's ranks
+  std::uint32_t context = 0;  ///< equal on all members, unique among communicators that share a member
+  std::shared_ptr<const std::vector<int>> members;  ///< ranks of the domain, in the order of the communicator's ranks
   int rank = 0;                                     ///< this rank's place in `members`
-  std::size_t window_bytes = 0;                     ///< memory that each member offers to the others, zeroed
+  std::size_t window_bytes = 0;                     ///< size of each member's window, which is zeroed
   exchange_function exchange;
 };
 
@@ -142,97 +143,96 @@ concept endpoint_group = requires(Endpoints& p, const Endpoints& c, typename End
                                   typename Endpoints::receiving& receiving, message_id id, int peer, const void* data,
                                   void* buffer, std::size_t bytes, std::uint64_t handle, failure& fail,
                                   std::span<const std::byte> words, control_message& received) {
-  /// True if ranks are threads: memory that one of them frees is gone under those that read it.
+  /// True if ranks are threads: if one of them frees memory, others may still be reading it.
   { Endpoints::shares_address_space } -> std::convertible_to<bool>;
-  /// True if `try_receive` may show memory that is not `buffer`: then no buffer need be given.
+  /// True if `try_receive` may return memory other than `buffer`: then no buffer is required.
   { Endpoints::receives_in_place } -> std::convertible_to<bool>;
   { c.rank() } -> std::convertible_to<int>;
   { c.size() } -> std::convertible_to<int>;
 
-  /// Starts a message and returns true, or returns false if there is no room just now. `data` must stay unchanged until
-  /// `drained(sending)`.
+  /// Starts a message and returns true, or returns false if there is currently no room. `data` must stay unchanged
+  /// until `drained(sending)`.
   { p.try_send(sending, peer, id, data, bytes, fail) } -> std::same_as<bool>;
   { p.drained(sending) } -> std::same_as<bool>;
 
-  /// Where the next message of the channel lies, once it is here: in `buffer`, or in place. Null while it is not. The
-  /// same arguments must be passed until it is; what is returned stays valid until `release`.
+  /// Returns the address of the channel's next message, in `buffer` or in place; null until the message has arrived.
+  /// Pass the same arguments until then. The result stays valid until `release`.
   { p.try_receive(receiving, peer, id, buffer, bytes, fail) } -> std::same_as<const void*>;
   { p.release(receiving) };
 
-  /// Moves on whatever needs this thread's help. True if something happened.
+  /// Advances whatever needs this thread's help. Returns true if something happened.
   { p.progress() } -> std::same_as<bool>;
-  /// True, and `fail` filled in, if a peer was lost or the transport broke.
+  /// Returns true and fills in `fail` if a peer was lost or the transport broke.
   { p.broken(fail) } -> std::same_as<bool>;
-  /// True if more ranks than cores share this machine: waits then yield early.
+  /// True if ranks outnumber cores on this machine: waits then yield early.
   { c.oversubscribed() } -> std::same_as<bool>;
 
-  /// True if the peer has ended, or has left this communicator: nothing more will come from it, but for what is on its
-  /// way.
+  /// True if the peer has ended, or has left this communicator: only messages in transit still arrive from it.
   { p.gone(peer) } -> std::same_as<bool>;
 
-  /// Forgets messages that have come and that nobody will receive, as this communicator has failed: their senders may
-  /// wait for that before their buffers are free.
+  /// Discards arrived messages that no call will receive, because this communicator has failed: their senders may wait
+  /// for that before they can reuse their buffers.
   { p.discard() } -> std::same_as<void>;
 
-  /// Sends a control message of at most `control_message::most_bytes`: in order, without waiting, and in vain where the
-  /// peer can't be reached.
+  /// Sends a control message of at most `control_message::most_bytes`, in order and without waiting. Has no effect if
+  /// the peer can't be reached.
   { p.post(peer, words) } -> std::same_as<void>;
-  /// True if nothing that was posted needs this thread's help any more.
+  /// True if no posted message needs this thread's help any more.
   { p.posted() } -> std::same_as<bool>;
-  /// Whether a control message has come; costs a load.
+  /// True if a control message has arrived; costs a load.
   { c.has_control_message() } -> std::same_as<bool>;
-  /// Takes the oldest one; false if there is none.
+  /// Takes the oldest control message; returns false if there is none.
   { p.fetch(received) } -> std::same_as<bool>;
 
-  /// The memory of `open_parameters::window_bytes` of a peer, or null if it can't be reached. This rank's own always can.
+  /// Returns a peer's window of `open_parameters::window_bytes`; null if it can't be reached. This rank's own can.
   { c.window_of(peer) } -> std::same_as<std::byte*>;
-  /// True if the windows of all members can be reached from all members.
+  /// True if all members can reach the windows of all members.
   { c.windows_reachable() } -> std::same_as<bool>;
-  /// A handle by which peers may read `bytes` from `data` on; 0 if they can't.
+  /// Returns a handle by which peers may read `bytes` from `data` on; 0 if they can't.
   { c.publish(data, bytes) } -> std::same_as<std::uint64_t>;
-  /// What a peer published, as an address here.
+  /// Returns this rank's address of memory that a peer published.
   { c.resolve(peer, handle) } -> std::same_as<const std::byte*>;
 };
 
-/// A port whose sends can't be given up at once: after `expedite`, by any thread, peers get a few milliseconds to take them.
+/// Endpoints that can't abandon sends immediately: after `expedite`, by any thread, peers get some ms to take them.
 template <class Endpoints>
 concept can_expedite = requires(Endpoints& p) {
   { p.expedite() } noexcept;
 };
 
-/// Endpoints that sets the pace: before each action of an operation it says whether that lane may do it now, and before a
-/// lane ends whether it may. How simulated ranks keep virtual time, and how others are slowed down or watched.
+/// Endpoints that set the pace: they decide before each action of an operation whether that lane may do it now, and
+/// before a lane ends whether it may. Used for virtual time on simulated ranks, and to delay or observe other ranks.
 template <class Endpoints>
 concept paces_steps =
     requires(Endpoints& endpoints, std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
-      endpoints.call(sequence);         // an operation was called for; it may have to wait for its turn
+      endpoints.call(sequence);         // an operation was called; it may have to wait for its turn
       endpoints.enter(sequence, lane);  // it begins, with that many lanes
       { endpoints.may_act(sequence, lane, what, bytes) } -> std::same_as<bool>;
       { endpoints.may_end(sequence, lane) } -> std::same_as<bool>;
-      endpoints.leave(sequence);  // the operation is over; asked for again when it is destroyed
+      endpoints.leave(sequence);  // the operation has completed; called again when it is destroyed
     };
 
-/// Endpoints that is told of each action of an operation when it is done.
+/// Endpoints that get each completed action of an operation reported.
 template <class Endpoints>
 concept observes_steps = requires(Endpoints& endpoints, std::uint32_t sequence, unsigned lane, const plan::action& what,
                                   std::size_t bytes) { endpoints.on_step(sequence, lane, what, bytes); };
 
-/// Endpoints that is told what an operation is, right before it is entered: its collective, its algorithm, and the bytes of the
-/// vector.
+/// Endpoints that get each operation described right before it is entered: its collective, its algorithm, and the bytes
+/// of the vector.
 template <class Endpoints>
 concept observes_operations =
     requires(Endpoints& endpoints, std::uint32_t sequence, const char* operation, const char* algorithm,
              std::size_t bytes) { endpoints.on_operation(sequence, operation, algorithm, bytes); };
 
-/// Whether `Endpoints` lets each action be done at once, and each flag get where it is to: who does not ask it can do the same.
+/// True if `Endpoints` delays no action and loses no flag: a caller need not ask before each action and flag.
 template <class Endpoints>
 inline constexpr bool observes_only = !paces_steps<Endpoints> || requires { requires Endpoints::observes_only; };
 
-/// Whether time passes for `Endpoints` only as it says: an action is never cut into slices then.
+/// True if `Endpoints` runs in virtual time: an action is then never cut into slices.
 template <class Endpoints>
 inline constexpr bool keeps_virtual_time = requires { requires Endpoints::virtual_time; };
 
-/// Whether a flag that is written into the window of `peer` is to get there. Ports may have it lost.
+/// Returns whether a flag written into the window of `peer` arrives. Endpoints may inject its loss.
 template <class Endpoints>
 constexpr bool flag_reaches(Endpoints& through, int peer) {
   if constexpr (requires { through.flag_reaches(peer); }) {
@@ -242,7 +242,7 @@ constexpr bool flag_reaches(Endpoints& through, int peer) {
   }
 }
 
-/// What has become of a peer that is `gone`. Ports may know more.
+/// Returns why a peer is `gone`. Endpoints may give a more precise reason.
 template <class Endpoints>
 std::string departure_reason(Endpoints& through, int peer) {
   if constexpr (requires { through.departure_reason(peer); }) {
@@ -252,8 +252,8 @@ std::string departure_reason(Endpoints& through, int peer) {
   }
 }
 
-/// Whether this process is a copy of the one that `through` was made in, by `fork`, and must leave it alone. A wire whose
-/// ranks are no processes needs not know.
+/// Returns whether this process is a `fork` of the one that created `through`, and must not use it. A domain whose
+/// ranks are not processes need not know.
 template <class Domain>
 bool in_forked_child(const Domain& through) noexcept {
   if constexpr (requires { through.in_forked_child(); }) {
@@ -263,8 +263,8 @@ bool in_forked_child(const Domain& through) noexcept {
   }
 }
 
-/// Whether messages of `through` may be marked `message_id::on_device`: then all of its ranks send and receive memory of
-/// devices as it is.
+/// Returns whether messages of `through` may be marked `message_id::on_device`: then all of its ranks send and receive
+/// device memory without staging.
 template <class Domain>
 bool is_device_aware(const Domain& through) noexcept {
   if constexpr (requires { through.is_device_aware(); }) {
@@ -285,9 +285,9 @@ concept domain = requires(const std::shared_ptr<Domain>& w, const open_parameter
   { w->costs() } -> std::same_as<link_costs>;
   { w->contexts() } -> std::same_as<contexts&>;
   { Domain::open(w, how) } -> std::same_as<std::unique_ptr<typename Domain::endpoints_type>>;
-  /// Collective over `how.members`, which a failure on `w` has left: the wire on which they go on. That is `w` itself,
-  /// or a fresh one of theirs alone if those that died may have left `w` unusable; then `how` names its ranks and
-  /// context 0.
+  /// Returns the domain on which the survivors of a failure on `w` continue; collective over them. That is `w` itself,
+  /// or a new domain of the survivors if the lost ranks may have made `w` unusable; then `changing` gets the ranks of
+  /// that domain and context 0.
   { Domain::renewed(w, changing) } -> std::same_as<std::shared_ptr<Domain>>;
 };
 

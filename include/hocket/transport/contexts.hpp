@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The numbers by which the messages of one communicator are told from those of another on the same wire.
+/// The context numbers that distinguish the messages of communicators on the same domain.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -14,23 +14,23 @@
 HOCKET_BEGIN_NAMESPACE
 namespace transport {
 
-/// Which context numbers are in use on one rank. 0 belongs to the first communicator. Thread-safe: communicators may be
-/// split from several threads at once.
+/// The context numbers in use on one rank. 0 belongs to the first communicator. Thread-safe: several threads may split
+/// communicators at the same time.
 class contexts {
  public:
-  /// How many communicators there can be at a time.
+  /// Maximum number of communicators at a time.
   static constexpr std::uint32_t most = (1U << 16) - 1;
 
-  /// A number that may be free here; another one each time, so that threads do not propose the same. Numbers come round
-  /// again after `most`.
+  /// Returns a number that may be free here; a different one each time, so that threads do not propose the same.
+  /// Numbers wrap around after `most`.
   std::uint32_t propose() {
     const std::lock_guard lock(mutex_);
-    if (used_.size() >= most) raise(errc::system, "there are 65535 communicators; no more can be made");
+    if (used_.size() >= most) raise(errc::system, "there are 65535 communicators; no more can be created");
     last_ = last_ % most + 1;
     return last_;
   }
 
-  /// Takes `context` if it is free.
+  /// Takes `context` and returns true if it is free.
   bool claim(std::uint32_t context) {
     const std::lock_guard lock(mutex_);
     if (std::find(used_.begin(), used_.end(), context) != used_.end()) return false;

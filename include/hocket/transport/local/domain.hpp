@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The transport whose ranks are threads of one process. A message is a pointer into the sender's memory, so that the
-/// receiver copies or reduces straight from there; every buffer can be reached by every rank.
+/// receiver copies or reduces directly from there; every rank can reach every buffer.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -37,15 +37,15 @@ class endpoint_group {
 
   struct sending {
     const channel* through = nullptr;
-    std::uint64_t number = 0;  ///< drained once this many were consumed; 0: at once
+    std::uint64_t number = 0;  ///< drained once this many were consumed; 0: immediately
   };
   struct receiving {
     channel* through = nullptr;
     std::uint64_t number = 0;
-    std::vector<std::byte> kept;  ///< a message that came before it was asked for
+    std::vector<std::byte> kept;  ///< a message that arrived before its receive was posted
   };
 
-  /// `segments` of all members, of which the endpoints release each.
+  /// `segments` are those of all members; the endpoint group releases its share of each.
   endpoint_group(std::shared_ptr<domain> owner, const transport::open_parameters& how, std::vector<segment*> segments,
                  bool oversubscribed)
       : owner_(std::move(owner)), members_(how.members), rank_(how.rank), oversubscribed_(oversubscribed),
@@ -93,7 +93,7 @@ class endpoint_group {
     const std::uint64_t next = counter_of(peer, id).received + 1;
     cell& place = cell_of(through, next);
     if (place.number.load(std::memory_order_acquire) != next) return nullptr;
-    // A message of another tag that came after `keep_early` looked is kept when we are asked again.
+    // A message with another tag that arrived after `keep_early` is copied by the next call.
     if (id.point_to_point() && place.sequence != id.sequence) return nullptr;
     if (place.sequence != id.sequence || place.bytes != bytes || !transport::fits(place.signature, id)) [[unlikely]] {
       fail = unexpected(place.sequence, place.bytes, peer, id, bytes, transport::fits(place.signature, id));
@@ -132,14 +132,14 @@ class endpoint_group {
   }
 
  private:
-  /// Both ends of the channels between this rank and one peer.
+  /// Counters of one channel between this rank and one peer, in both directions.
   struct counter {
     std::uint64_t sent = 0;
     std::uint64_t seen_consumed = 0;
     std::uint64_t received = 0;
   };
 
-  /// A point-to-point message whose tag nobody had asked for when it came.
+  /// A copy of a point-to-point message that arrived while a receive waited for another tag.
   struct early_message {
     int peer = 0;
     std::uint32_t channel = 0;
@@ -168,7 +168,7 @@ class endpoint_group {
     return nullptr;
   }
 
-  /// Copies messages with other tags out of the way, so that those behind them can be seen.
+  /// Copies messages with other tags out of the channel, so that those behind them become visible.
   void keep_early(int peer, transport::message_id id) {
     channel& through = at(rank_)->channel_from(peer, segment::channel_index(id));
     for (;;) {
@@ -194,7 +194,7 @@ class endpoint_group {
     if (their_sequence != id.sequence) {
       return make_failure(
           errc::mismatch,
-          hocket::detail::concat({"the peer is at operation #", their_sequence, " with other steps than ours"}),
+          hocket::detail::concat({"the peer is at operation #", their_sequence, ", whose steps differ from ours"}),
           {.peer = peer});
     }
     if (their_bytes == bytes) return transport::type_mismatch(peer, id);
@@ -221,22 +221,22 @@ class domain {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return world_->size(); }
   const world& place() const noexcept { return *world_; }
-  /// Nobody needs it any more.
+  /// Releases a segment that no rank needs any more.
   void drop(const segment* gone) noexcept { world_->drop(gone); }
   transport::contexts& contexts() noexcept { return contexts_; }
 
   /// Rough figures of one machine; only their proportions matter for the choice of an algorithm.
   static constexpr transport::link_costs costs() noexcept { return {1.5e-7, 6e-11, 8e-8, 5e-11, 5e-11}; }
 
-  /// What a rank has made belongs to the world: where it does not come to the end of this, others may have it, and where
-  /// another one does not, nobody else is to free it.
+  /// Opens an endpoint group. The world owns the segments: if this rank fails in here, others may already refer to its
+  /// segment; if another rank fails, the share count of its segment never reaches 0.
   static std::unique_ptr<endpoint_group> open(const std::shared_ptr<domain>& self,
                                               const transport::open_parameters& how) {
     auto own = std::make_shared<segment>(static_cast<int>(how.members->size()), how.window_bytes);
     self->world_->keep(own);
     return std::make_unique<endpoint_group>(self, how, exchanged(how, own.get()), self->world_->oversubscribed());
   }
-  /// A thread that ended leaves nothing half done.
+  /// Returns `self`: a thread that ended leaves the domain usable.
   static std::shared_ptr<domain> renewed(const std::shared_ptr<domain>& self, transport::open_parameters&) {
     return self;
   }
@@ -264,12 +264,12 @@ inline endpoint_group::~endpoint_group() {
   }
 }
 
-/// A member of this communicator whose thread ended by an exception is lost.
+/// Reports a member of this communicator as lost if its thread ended with an exception.
 inline bool endpoint_group::broken(failure& fail) const {
   if (!owner_->place().any_lost()) return false;
   for (int peer = 0; peer < size(); ++peer) {
     if (!owner_->place().lost((*members_)[static_cast<std::size_t>(peer)])) continue;
-    fail = make_failure(errc::peer_lost, "its thread ended by an exception", {.peer = peer});
+    fail = make_failure(errc::peer_lost, "its thread ended with an exception", {.peer = peer});
     return true;
   }
   return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory that one rank's port offers to the threads of its peers: the channels that they send to it, and the
-/// window that the communicator asked for.
+/// The memory that one rank's endpoint group shares with the threads of its peers: the channels on which they send to
+/// it, and the window that the communicator requested.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,8 +20,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace local {
 
-/// One message: where its bytes lie, or the bytes themselves if they are few. The payload comes first, so that it is
-/// aligned for every element type.
+/// One message: the address of its bytes, or the bytes themselves if they are few. The payload comes first, so that it
+/// is aligned for every element type.
 struct alignas(platform::cache_line) cell {
   static constexpr std::size_t inline_capacity = 32;
 
@@ -30,11 +30,11 @@ struct alignas(platform::cache_line) cell {
   std::uint64_t bytes = 0;
   std::uint32_t sequence = 0;
   std::uint32_t signature = 0;
-  std::atomic<std::uint64_t> number{0};  ///< messages of this channel so far, this one included, once it is here
+  std::atomic<std::uint64_t> number{0};  ///< messages of this channel so far, this one included, once it has arrived
 };
 static_assert(sizeof(cell) == platform::cache_line);
 
-/// Messages from one rank to another, in order. One sender, one receiver.
+/// The messages from one rank to another, in order. One sender, one receiver.
 struct channel {
   cell cells[transport::channel_depth];
   alignas(platform::cache_line) std::atomic<std::uint64_t> consumed{0};  ///< written by the receiver
@@ -51,7 +51,7 @@ class mailbox {
 
   bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
 
-  /// The oldest message; false if there is none.
+  /// Takes the oldest message; returns false if there is none.
   bool take(transport::control_message& message) {
     if (!filled()) return false;
     const std::lock_guard lock(mutex_);
@@ -67,7 +67,7 @@ class mailbox {
   std::deque<transport::control_message> messages_;
 };
 
-/// Needed by all members of a communicator together: when the last one has left, the world drops it.
+/// Shared by all members of a communicator: when the last one has left, the world drops it.
 class segment {
  public:
   segment(int members, std::size_t window_bytes)
@@ -77,7 +77,7 @@ class segment {
   segment& operator=(const segment&) = delete;
   ~segment() { ::operator delete(window_, std::align_val_t(platform::cache_line)); }
 
-  /// Channels of one sender, numbered by `channel_index`, lie side by side.
+  /// Returns a channel of one sender; those of a sender are contiguous, numbered by `channel_index`.
   channel& channel_from(int sender, std::size_t index) noexcept {
     return channels_[static_cast<std::size_t>(sender) * channels_per_peer + index];
   }
@@ -93,11 +93,11 @@ class segment {
   std::byte* window() noexcept { return window_; }
   mailbox& mail() noexcept { return mail_; }
 
-  /// The rank whose memory this is has left the communicator.
+  /// Marks that the rank that owns this memory has left the communicator.
   void leave() noexcept { left_.store(true, std::memory_order_release); }
   bool left() const noexcept { return left_.load(std::memory_order_acquire); }
 
-  /// Gives up one member's share. True if it was the last.
+  /// Releases one member's share. Returns true if it was the last.
   bool release() noexcept { return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads of one process as ranks: the meeting place at which they make communicators.
+/// Threads of one process as ranks: the meeting place at which they create communicators.
 ///
-/// Ranks meet here only to exchange the addresses of what they share, once per communicator. Everything after that
-/// goes directly from thread to thread.
+/// Ranks meet here only to exchange the addresses of shared memory, once per communicator. All later communication is
+/// directly from thread to thread.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -28,7 +28,7 @@ namespace local {
 /// Shared by all ranks of one `local::run`. Thread-safe.
 class world {
  public:
-  /// Throws `invalid_argument` unless there is a rank.
+  /// Throws `invalid_argument` unless there is at least one rank.
   explicit world(int ranks)
       : ranks_(checked(ranks)), oversubscribed_(ranks > platform::usable_cores()), lost_(index(ranks)) {
     blobs_.resize(static_cast<std::size_t>(ranks));
@@ -38,8 +38,8 @@ class world {
   int size() const noexcept { return ranks_; }
   bool oversubscribed() const noexcept { return oversubscribed_; }
 
-  /// All-gather of blobs among all ranks. Throws `error` (timeout) that names a rank which did not come, or (aborted) if
-  /// a rank left.
+  /// All-gather of blobs among all ranks. Throws `error`: `timeout` names a rank that did not arrive, `aborted` if a
+  /// rank left.
   std::vector<std::vector<std::byte>> exchange(int rank, std::span<const std::byte> blob, deadline until) {
     std::unique_lock lock(mutex_);
     if (!wait_for(lock, until, [&] { return !leaving_; })) raise_missing(rank);
@@ -63,7 +63,7 @@ class world {
     return all;
   }
 
-  /// Ends all waiting: `rank` has left by an exception, and the others must not wait for it.
+  /// Ends all waits, because `rank` has left with an exception.
   void abandon(int rank) {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
@@ -72,12 +72,12 @@ class world {
     changed_.notify_all();
   }
 
-  /// Keeps `memory` until no rank is left.
+  /// Retains `memory` until `drop`, or until the world is destroyed.
   void keep(std::shared_ptr<void> memory) {
     const std::lock_guard lock(mutex_);
     kept_.push_back(std::move(memory));
   }
-  /// It is not needed any more.
+  /// Releases memory that is no longer needed.
   void drop(const void* memory) noexcept {
     std::shared_ptr<void> gone;
     const std::lock_guard lock(mutex_);
@@ -88,7 +88,7 @@ class world {
     kept_.pop_back();
   }
 
-  /// Whether a rank has left by an exception.
+  /// True if a rank has left with an exception.
   bool any_lost() const noexcept { return any_lost_.load(std::memory_order_acquire); }
   bool lost(int rank) const noexcept { return lost_[index(rank)].load(std::memory_order_relaxed); }
 
@@ -112,7 +112,7 @@ class world {
     return condition();
   }
 
-  /// Of a rank that has come and gives up: those that come later must not count on it.
+  /// Withdraws a rank that has arrived and stops waiting, so that ranks that arrive later do not count it.
   [[noreturn]] void withdraw_and_raise(int rank) {
     --arrived_;
     present_[index(rank)] = false;
