@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What is to go wrong, where and when: a value that is equal on all ranks, made by hand or drawn from a seed.
+/// Faults to inject, with rank and step: a value that is equal on all ranks, written by hand or drawn from a seed.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,25 +17,25 @@ HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
 enum class fault_kind : std::uint8_t {
-  delay,  ///< the step is held back for `time`: a message or a flag goes later, or a poll finds nothing although it is there
+  delay,      ///< the step is delayed by `time`: a message or flag is sent or seen later
   drop,       ///< the next message or flag of the rank does not arrive
-  duplicate,  ///< its next message is sent twice
-  truncate,   ///< its next message ends too early
-  corrupt,    ///< one bit of its next message is another
-  cut,        ///< between it and `peer`, nothing arrives any more in either direction
-  stop,       ///< the rank does nothing for `time`, not even answer
+  duplicate,  ///< the rank's next message is sent twice
+  truncate,   ///< the rank's next message ends too early
+  corrupt,    ///< one bit of the rank's next message is flipped
+  cut,        ///< nothing arrives any more between the rank and `peer`, in either direction
+  stop,       ///< the rank does nothing for `time`, and does not even answer
   kill        ///< the rank does nothing any more; its own call fails with `aborted`
 };
 inline constexpr int fault_kinds = 8;
 
-/// Happens when rank `rank` comes to its `step`-th step: an action of a plan, or a message of `send`; counted from 0 over
-/// all its calls. Ranks are those of the world.
+/// Happens when rank `rank` reaches its `step`-th step: an action of a plan, or a message of `send`; counted from 0
+/// over all its calls. Ranks are those of the world.
 struct fault {
   fault_kind what = fault_kind::delay;
   int rank = 0;
   std::uint64_t step = 0;
-  int peer = 0;                            ///< of a cut
-  std::chrono::nanoseconds time{100'000};  ///< of delay and stop
+  int peer = 0;                            ///< for `cut`
+  std::chrono::nanoseconds time{100'000};  ///< for `delay` and `stop`
 
   friend constexpr bool operator==(const fault&, const fault&) = default;
 };
@@ -66,8 +66,8 @@ inline std::string to_string(const faults& all) {
   return text.empty() ? "no fault" : text;
 }
 
-/// Between one and three faults of `kinds` among the first `steps` steps of `ranks` ranks. Equal arguments give equal
-/// faults everywhere.
+/// Draws one to three faults of `kinds` among the first `steps` steps of `ranks` ranks. Equal arguments give equal
+/// faults on all machines.
 inline faults draw_faults(std::uint64_t seed, int ranks, std::uint64_t steps, const std::vector<fault_kind>& kinds,
                           std::chrono::nanoseconds longest = std::chrono::milliseconds(2)) {
   if (ranks < 1 || steps == 0 || kinds.empty()) return {};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A transport on which things go wrong as they were told to: what a program does then can be tried on any of them.
+/// An adaptor that injects faults into any transport, to test how a program reacts to them.
 ///
-/// Faults act on messages, on the flags that ranks write into each other's windows, on polls, and on control messages.
-/// What peers read from a rank's memory is not disturbed; and where ranks are threads, the end of a communicator is always
-/// heard, as it is what keeps a rank from freeing what others read.
+/// Faults affect messages, the flags that ranks write into each other's windows, polls, and control messages. They do
+/// not affect what peers read from a rank's memory. If ranks are threads, the end of a communicator is always reported,
+/// because it prevents a rank from freeing memory that others read.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -28,18 +28,18 @@
 HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
-/// How far the faults of one rank are. Its communicators share this, so all of them are used by one thread.
+/// State of the faults of one rank. Its communicators share it, so one thread must use all of them.
 class fault_injector {
  public:
-  /// `rank` is this one's.
+  /// `rank` is this rank in the world.
   fault_injector(const faults& all, int rank) : rank_(rank) {
     for (const fault& each : all) {
       if (each.rank == rank || (each.what == fault_kind::cut && each.peer == rank)) waiting_.push_back(each);
     }
   }
 
-  /// What happens in the step that is about to be taken, one at a time; nothing if null. A cut is noticed by both ranks, each
-  /// at its own step of that number.
+  /// Returns the next fault of the step that is about to be taken; null if there is none. Both ranks of a cut get it,
+  /// each at its own step of that number.
   const fault* next() {
     const auto due =
         std::find_if(waiting_.begin(), waiting_.end(), [&](const fault& each) { return each.step <= step_; });
@@ -59,10 +59,10 @@ class fault_injector {
   void hold(std::chrono::nanoseconds time) { held_until_ = deadline::after(time); }
   void stop(std::chrono::nanoseconds time) { stopped_until_ = deadline::after(time); }
   bool held() const { return !held_until_.never() && !held_until_.passed(); }
-  /// The rank neither acts nor answers.
+  /// True if the rank neither acts nor answers.
   bool silent() const { return killed_ || (!stopped_until_.never() && !stopped_until_.passed()); }
 
-  /// What is to be done to the next message, or to the next flag. At most one thing each.
+  /// Arms a fault for the next message, or the next flag. An armed fault applies once.
   void arm_fault(fault_kind how) { armed_.push_back(how); }
   bool take_fault(fault_kind how) {
     const auto found = std::find(armed_.begin(), armed_.end(), how);
@@ -72,7 +72,7 @@ class fault_injector {
   }
 
   std::uint64_t step() const noexcept { return step_; }
-  /// How many faults have not happened yet.
+  /// Returns the number of faults that have not happened yet.
   std::size_t waiting() const noexcept { return waiting_.size(); }
 
  private:
@@ -94,8 +94,8 @@ class faulty_endpoints : public forwarding_endpoints<Endpoints> {
  public:
   struct sending {
     typename Endpoints::sending handle{};
-    std::vector<std::byte> corrupted;    ///< what is sent in place of the caller's bytes
-    typename Endpoints::sending copy{};  ///< of a message that is sent twice
+    std::vector<std::byte> corrupted;    ///< sent instead of the caller's bytes
+    typename Endpoints::sending copy{};  ///< handle of the copy of a message that is sent twice
     bool twice = false;
     bool lost = false;
   };
@@ -133,17 +133,17 @@ class faulty_endpoints : public forwarding_endpoints<Endpoints> {
     return base::try_receive(state, peer, id, buffer, bytes, fail);
   }
 
-  /// Asked for each flag that this rank writes.
+  /// Called for each flag that this rank writes.
   bool flag_reaches(int peer) {
     return !injector_->killed() && !is_cut_from(peer) && !injector_->take_fault(fault_kind::drop);
   }
 
-  // ── Life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── State ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool broken(failure& fail) {
     if (injector_->killed()) {
       fail = make_failure(errc::aborted,
-                          hocket::detail::concat({"this rank was told to fail at step ", injector_->step()}));
+                          hocket::detail::concat({"an injected fault ends this rank at step ", injector_->step()}));
       return true;
     }
     return !injector_->silent() && base::broken(fail);
@@ -172,7 +172,7 @@ class faulty_endpoints : public forwarding_endpoints<Endpoints> {
     }
     const void* const sent = corrupted ? state.corrupted.data() : data;
     if (!base::try_send(state.handle, peer, id, sent, truncated ? bytes - 1 : bytes, fail)) {
-      if (truncated) injector_->arm_fault(fault_kind::truncate);  // there was no room: next time
+      if (truncated) injector_->arm_fault(fault_kind::truncate);  // there was no room: retry with the fault
       if (corrupted) injector_->arm_fault(fault_kind::corrupt);
       return false;
     }
@@ -185,7 +185,7 @@ class faulty_endpoints : public forwarding_endpoints<Endpoints> {
 
   bool is_cut_from(int peer) const { return injector_->is_cut_from((*members_)[static_cast<std::size_t>(peer)]); }
 
-  /// Lets happen what is due now. Whether the step must wait.
+  /// Applies the faults that are due now. Returns whether the step must wait.
   bool holds_back() {
     if (injector_->silent() || injector_->held()) return true;
     while (const fault* const due = injector_->next()) {

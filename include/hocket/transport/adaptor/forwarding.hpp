@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What adaptors are derived from: endpoints and a domain that pass everything on to others. An adaptor derives from the endpoints, and
-/// hides the members that it has something to say about.
+/// Base classes of adaptors: endpoints and a domain that forward every call to the wrapped ones. An adaptor derives
+/// from the endpoints, and hides the members that it changes.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,7 +21,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
-/// Whether a transport wants to know who polls its operations: simulated ones do.
+/// Endpoints that poll operations through a callback: those of simulated ranks.
 template <class Endpoints>
 concept attachable =
     requires(Endpoints& endpoints, void* owner, void (*poll)(void*)) { endpoints.attach(owner, poll); };
@@ -68,7 +68,7 @@ class forwarding_endpoints {
   std::uint64_t publish(const void* data, std::size_t bytes) const { return inner_->publish(data, bytes); }
   const std::byte* resolve(int peer, std::uint64_t handle) const { return inner_->resolve(peer, handle); }
 
-  // ── What only some ports have ────────────────────────────────────────────────────────────────────────────────────
+  // ── Optional members ─────────────────────────────────────────────────────────────────────────────────────────────
 
   void expedite() noexcept {
     if constexpr (transport::can_expedite<Endpoints>) inner_->expedite();
@@ -125,7 +125,7 @@ class forwarding_endpoints {
   const std::unique_ptr<Endpoints> inner_;
 };
 
-/// A wire whose ports are `Endpoints`s, around those of `Domain`. All of them share a `Shared`.
+/// A domain whose endpoint groups are `Endpoints`, which wrap those of `Domain`. All of them share a `Shared`.
 template <class Domain, class Endpoints, class Shared>
 class adapted_domain {
  public:
@@ -140,7 +140,7 @@ class adapted_domain {
   transport::contexts& contexts() noexcept { return inner_->contexts(); }
   bool in_forked_child() const noexcept { return transport::in_forked_child(*inner_); }
   transport::link_costs costs() const noexcept { return inner_->costs(); }
-  /// Who only watches does not look into messages.
+  /// Adaptors that only observe do not read messages, so they leave device memory to the wrapped domain.
   bool is_device_aware() const noexcept {
     return transport::observes_only<Endpoints> && transport::is_device_aware(*inner_);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A transport that writes down what happens on it: each step of each operation, and each message, with its time.
+/// An adaptor that records each step of each operation, and each message, with its time.
 ///
-/// What comes out is in the Trace Event Format of Chrome, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a
+/// The output is in the Trace Event Format of Chrome, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a
 /// process for each rank, a line for each lane, arrows for messages.
 #pragma once
 
@@ -31,22 +31,22 @@
 HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
-/// What one rank has done. Thread-safe: its communicators may be used by different threads.
+/// The events of one rank. Thread-safe: different threads may use its communicators.
 class trace_log {
  public:
-  /// `rank` is that of the world. Times are in microseconds on this rank's clock.
+  /// `rank` is the rank in the world. Times are in microseconds on this rank's clock.
   explicit trace_log(int rank) : rank_(rank) {}
 
   int rank() const noexcept { return rank_; }
 
-  /// What happens while it is paused is not recorded.
+  /// Pauses or resumes recording.
   void pause(bool paused) noexcept { paused_.store(paused, std::memory_order_relaxed); }
 
-  /// Something that took from `begin` to `end` on line `line`; `details` is the inside of a JSON object.
+  /// Adds an event that lasted from `begin` to `end` on line `line`; `details` is the content of a JSON object.
   void add(const std::string& name, std::uint64_t line, double begin, double end, std::string details) {
     append({name, "\"ph\":\"X\",\"dur\":" + number(std::max(end - begin, 0.0)), line, begin, std::move(details)});
   }
-  /// One end of an arrow. Both ends have the same `id`.
+  /// Adds one end of an arrow. Both ends have the same `id`.
   void add_arrow(bool starts, const std::string& id, std::uint64_t line, double time) {
     const std::string how = starts ? "\"ph\":\"s\"" : "\"ph\":\"f\",\"bp\":\"e\"";
     append({"message", hocket::detail::concat({how, ",\"cat\":\"message\",\"id\":\"", id, '"'}), line, time, {}});
@@ -56,7 +56,7 @@ class trace_log {
     lines_[line] = name;
   }
 
-  /// The events so far, as elements of a JSON array that end in a comma. `offset` is added to all times.
+  /// Returns the events so far, as elements of a JSON array that end in a comma. Adds `offset` to all times.
   std::string events(double offset = 0) const {
     const std::lock_guard guard(mutex_);
     const std::string process = hocket::detail::concat({",\"pid\":", rank_});
@@ -103,7 +103,7 @@ class trace_log {
   std::map<std::uint64_t, std::string> lines_;
 };
 
-/// A whole trace, of what `trace_log::events` gave for each rank.
+/// Combines the results of `trace_log::events` of all ranks into a whole trace.
 inline std::string trace_json(const std::vector<std::string>& events_of_ranks) {
   std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   for (const std::string& each : events_of_ranks) text += each;
@@ -138,7 +138,7 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     return base::may_act(sequence, lane, what, bytes);
   }
 
-  /// A step begins when the one before it has ended: what it waits for is part of it.
+  /// Records a step. It begins when the step before it has ended, so its wait is part of it.
   void on_step(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
     lane_times& times = lanes_[{sequence, lane}];
     const double end = now();
@@ -159,7 +159,7 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     lanes_.erase(first, last);
     std::erase_if(numbers_, [&](const auto& each) {
       const auto& [sent, number, channel, peer] = each.first;
-      return number == sequence && !transport::message_id{number, channel}.point_to_point();  // that is a tag
+      return number == sequence && !transport::message_id{number, channel}.point_to_point();  // there `number` is a tag
     });
     base::leave(sequence);
   }
@@ -189,7 +189,7 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     unsigned steps = 0;
   };
 
-  /// In microseconds.
+  /// Returns the time in microseconds.
   double now() {
     if constexpr (base::virtual_time) {
       return this->inner().now() * 1e6;
@@ -201,7 +201,7 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
   std::uint64_t line_of(std::uint32_t sequence, unsigned lane) const noexcept {
     return (std::uint64_t{context_} * transport::window + sequence % transport::window) * 256 + lane + 1;
   }
-  /// Where messages of no plan are shown.
+  /// Returns the line of messages that belong to no plan.
   std::uint64_t line_of_messages() const noexcept { return std::uint64_t{context_} * transport::window * 256; }
 
   void note_message(bool sent, int peer, transport::message_id id, std::size_t bytes, double begin) {
@@ -226,8 +226,9 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
   const std::uint32_t context_;
   const std::shared_ptr<const std::vector<int>> members_;
   const std::shared_ptr<trace_log> log_;
-  std::map<std::pair<std::uint32_t, unsigned>, lane_times> lanes_;                        ///< by operation and lane
-  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, int>, std::uint32_t> numbers_;  ///< of messages
+  std::map<std::pair<std::uint32_t, unsigned>, lane_times> lanes_;  ///< by operation and lane
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, int>, std::uint32_t>
+      numbers_;  ///< numbers of the next messages
   std::uint64_t current_line_ = 0;
 };
 

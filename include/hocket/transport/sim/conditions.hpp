@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a simulated world is like: how long things take in it, and how evenly.
+/// The conditions of a simulated world: how long operations take in it, and how much that varies.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,7 @@ struct conditions {
   std::uint64_t seed = 0;
 };
 
-/// What the choice of an algorithm knows of such a world.
+/// Converts the cost model of such a world to the costs by which algorithms are chosen.
 constexpr transport::link_costs costs_of(const plan::cost_model& model) noexcept {
   return {model.latency, model.seconds_per_byte, model.flag_latency, model.peer_seconds_per_byte,
           model.reduce_seconds_per_byte};
@@ -35,7 +35,7 @@ constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   return x ^ (x >> 31);
 }
 
-/// A number in [0, 1) for the `count`-th message of its kind: `key` tells operation, channel and sender.
+/// Returns a number in [0, 1) for the `count`-th message of its kind: `key` is from operation, channel and sender.
 constexpr double draw(std::uint64_t seed, std::uint64_t key, std::uint64_t receiver, std::uint64_t count) noexcept {
   const std::uint64_t bits = mix(mix(mix(seed) ^ key) ^ mix((receiver << 32) ^ count));
   return static_cast<double>(bits >> 11) * 0x1p-53;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Messages between the ranks of a simulated world: nothing is copied, a receiver is shown the sender's own memory.
+/// The transport between the ranks of a simulated world: copies nothing, a receiver gets the sender's own memory.
 ///
-/// There are no threads here and nothing to wait for: whoever runs the world moves all ranks, in virtual time. The port
-/// tells the network what the lanes of the engine want to do, and the network says when: see `transport::paces_steps`.
+/// There are no threads and no waits: the caller that runs the world advances all ranks, in virtual time. The endpoint
+/// group passes the next actions of the engine's lanes to the network, which sets the time: `transport::paces_steps`.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -27,14 +27,14 @@ namespace sim {
 
 class domain;
 
-/// One rank's place in one communicator.
+/// One rank's end of one communicator.
 class endpoint_group {
  public:
   static constexpr bool virtual_time = true;
-  static constexpr bool shares_address_space = false;  // one thread: nobody reads while another frees
+  static constexpr bool shares_address_space = false;  // one thread: no rank reads while another frees
   static constexpr bool receives_in_place = true;
 
-  /// Messages of plans need no handle: a lane ends when what it sent has been received, and `may_end` sees to that.
+  /// Messages of plans need no handle: `may_end` ensures that a lane ends only when all that it sent has been received.
   struct sending {
     std::shared_ptr<const point_to_point_message> mailed;
   };
@@ -56,14 +56,14 @@ class endpoint_group {
   int size() const noexcept { return static_cast<int>(here_.of->members.size()); }
   static constexpr bool oversubscribed() noexcept { return false; }
 
-  /// Who polls the operations of these endpoints when the world runs: `poll(owner)`, each that is not over. Without it, only
-  /// calls that block move here.
+  /// Sets the callback `poll(owner)`, which polls all active operations of these endpoints when the world runs. Without
+  /// it, only blocking calls make progress here.
   void attach(void* owner, void (*poll)(void*)) noexcept {
     here_.owner = owner;
     here_.poll = poll;
   }
 
-  /// An operation of these endpoints failed while the world ran.
+  /// Records that an operation of these endpoints failed while the world ran.
   void note(failure cause) { network_->note(std::move(cause)); }
 
   // ── The pace of the engine ───────────────────────────────────────────────────────────────────────────────────────
@@ -75,9 +75,9 @@ class endpoint_group {
   }
   bool may_end(std::uint32_t sequence, unsigned lane) { return network_->may_end(here_, sequence, lane); }
   void leave(std::uint32_t sequence) { network_->leave(here_, sequence); }
-  /// In seconds: of the lane that may act, or else of this rank.
+  /// Returns the time, in seconds, of the lane that may act, or else of this rank.
   double now() const { return network_->now_of(here_); }
-  /// The action that may be done now begins later.
+  /// Delays the action that may be done now.
   void hold_up(double seconds) { network_->hold_up(seconds); }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,7 +86,7 @@ class endpoint_group {
                 failure& fail) {
     if (peer < 0 || peer >= size() || (peer == rank() && !id.point_to_point())) {
       fail = make_failure(errc::invalid_argument, hocket::detail::concat({"the plan sends to rank ", peer,
-                                                                          ", which is no other rank of ", size()}));
+                                                                          ", which is not another rank of ", size()}));
       return false;
     }
     if (id.point_to_point()) {
@@ -118,14 +118,14 @@ class endpoint_group {
 
   static void release(receiving& state) noexcept { state.fetched.reset(); }
 
-  /// Calls that do not block leave the world alone: `sim::world::run` moves it.
+  /// Calls that do not block do not advance the world: `sim::world::run` does.
   static bool progress() noexcept { return false; }
 
-  /// Asked by a call that blocks: lets the world run until that call can go on. True if nothing can move.
+  /// Called by a blocking call: runs the world until that call can continue. Returns true if nothing can make progress.
   bool broken(failure& fail) {
     if (network_->run(&here_)) return false;
     fail = network_->stuck();
-    if (!fail) fail = make_failure(errc::timeout, "nothing in this world can move any more");
+    if (!fail) fail = make_failure(errc::timeout, "no operation of this simulated world can make progress");
     fail.reason += "; ranks that share a thread must start their calls with the _async form, and then run the world";
     fail.context.rank = rank();
     fail.context.ranks = size();
@@ -135,7 +135,7 @@ class endpoint_group {
 
   bool gone(int peer) const noexcept { return here_.of->members[static_cast<std::size_t>(peer)] == nullptr; }
 
-  // ── Control messages: at once, in no time ────────────────────────────────────────────────────────────────────────
+  // ── Control messages: delivered immediately, in no virtual time ──────────────────────────────────────────────────
 
   static void discard() noexcept {}
 
@@ -160,12 +160,12 @@ class endpoint_group {
   static const std::byte* resolve(int, std::uint64_t) noexcept { return nullptr; }
 
  private:
-  static constexpr std::byte nothing{};  ///< where messages without data lie
+  static constexpr std::byte nothing{};  ///< address of messages without data
 
   static const void* matches(const taken_message& message, int peer, transport::message_id id, std::size_t bytes,
                              failure& fail) {
     if (message.data == nullptr) {
-      fail = make_failure(errc::aborted, "the peer has given this operation up", {.peer = peer});
+      fail = make_failure(errc::aborted, "the peer has abandoned this operation", {.peer = peer});
       return nullptr;
     }
     if (message.bytes != bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where messages of a simulated world come from and go to: one rank's port in one communicator.
+/// Source and destination of messages in a simulated world: one rank's endpoint in one communicator.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,14 +19,14 @@ namespace sim {
 
 struct endpoint;
 
-/// The ports of one communicator, by rank; null where there is none (any more).
+/// The endpoints of one communicator, by rank; null if a rank has not joined, or has left.
 struct group {
   std::uint32_t context = 0;
-  std::shared_ptr<const std::vector<int>> ranks;  ///< in the world
+  std::shared_ptr<const std::vector<int>> ranks;  ///< ranks in the world
   std::vector<endpoint*> members;
 };
 
-/// A message between `send` and `recv`: it is kept here, so that either end may give up.
+/// A message between `send` and `recv`: stored separately, so that either end may stop waiting.
 struct point_to_point_message {
   std::vector<std::byte> bytes;
   int to = 0;
@@ -34,41 +34,41 @@ struct point_to_point_message {
   double received_at = 0;
 };
 
-/// A rank of the world: when its ports and its processor are free again.
+/// Resources of a rank of the world: the times at which its network ports and its processor are free again.
 struct rank_resources {
   double out = 0;
   double in = 0;
   double processor = 0;
-  double clock = 0;              ///< the last operation was over
-  std::uint32_t operations = 0;  ///< under way
+  double clock = 0;              ///< completion of the last operation
+  std::uint32_t operations = 0;  ///< active operations
 };
 
-/// When an operation was called for: it may have to wait for its turn.
+/// The time at which an operation was called: it may have to wait for its turn.
 struct call_time {
   std::uint32_t sequence = 0;
   double clock = 0;
 };
 
-/// What the network knows of one rank's port.
+/// The network's state of one rank in one communicator.
 struct endpoint {
   group* of = nullptr;
-  int rank = 0;                         ///< in the communicator
+  int rank = 0;                         ///< rank in the communicator
   std::size_t world_rank = 0;           ///< rank in the world
-  std::uint32_t first_queued = nobody;  ///< delivered and not received, oldest first
+  std::uint32_t first_queued = nobody;  ///< message that was delivered and not received; oldest
   std::uint32_t last_queued = nobody;
-  std::vector<std::uint32_t> lanes;  ///< of operations under way
-  std::vector<call_time> called;     ///< of those that have not begun
-  double left = 0;                   ///< when the last operation that is over was over
+  std::vector<std::uint32_t> lanes;  ///< lanes of active operations
+  std::vector<call_time> called;     ///< calls of operations that have not begun
+  double left = 0;                   ///< completion time of the last completed operation
   std::uint32_t point_to_point_sent = 0;
   std::deque<transport::control_message> mail;
-  int awaited_peer = -1;  ///< of the parcel that was last asked for in vain
-  void* owner = nullptr;  ///< who polls the operations, and how; null: only calls that block do
-  void (*poll)(void* owner) = nullptr;
+  int awaited_peer = -1;  ///< peer of the point-to-point message that the last poll did not find; -1: none
+  void* owner = nullptr;  ///< argument of `poll`
+  void (*poll)(void* owner) = nullptr;  ///< polls the operations; null: only blocking calls do
 };
 
 class group_table {
  public:
-  /// Puts `at` among the members of its communicator: those that give the same context and the same ranks.
+  /// Adds `at` to the members of its communicator: those that pass the same context and the same ranks.
   void join(endpoint& at, std::uint32_t context, const std::shared_ptr<const std::vector<int>>& ranks) {
     const auto rank = static_cast<std::size_t>(at.rank);
     const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& each) {

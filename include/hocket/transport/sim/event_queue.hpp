@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What is to happen in a simulation, by virtual time; at equal times in the order in which it was put down.
+/// The event queue of a simulation, ordered by virtual time; events of equal times are in the order of insertion.
 ///
 /// Ranks of a symmetric algorithm do the same things at the same times, so that there are few distinct times and many
-/// events at each. Events of one time share a list, and only times are kept in a heap: an event then costs some
-/// nanoseconds, whatever the number of ranks. Where all times differ, it is an ordinary heap.
+/// events at each. Events of one time share a list, and only times are stored in a heap: an event then costs some
+/// nanoseconds, whatever the number of ranks. If all times differ, the queue is an ordinary heap.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -35,7 +35,7 @@ class event_queue {
     at.last = made;
   }
 
-  /// The earliest event, which is taken away. There must be one.
+  /// Removes and returns the earliest event. The queue must not be empty.
   std::pair<double, std::uint32_t> take() {
     const std::uint32_t index = heap_.front().moment;
     moment& at = moments_[index];
@@ -48,10 +48,10 @@ class event_queue {
   }
 
  private:
-  /// All events of one time; or some of them: those that were added before another moment took the place in `open_`.
+  /// All events of one time, or those of them that were added before another moment took the place in `open_`.
   struct moment {
     double time = 0;
-    std::uint32_t first = nobody;  ///< of a free one: the next free one
+    std::uint32_t first = nobody;  ///< in a free moment: the next free one
     std::uint32_t last = nobody;
   };
   struct entry {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The lanes of all operations under way in a simulated world: where each stands in time, and what it waits for.
+/// The lanes of all active operations in a simulated world: the time of each, and what it waits for.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,18 +20,18 @@ namespace sim {
 
 /// One lane of one operation.
 struct lane {
-  endpoint* at = nullptr;  ///< null: free, or given up
+  endpoint* at = nullptr;  ///< null: free, or abandoned
   std::uint32_t sequence = 0;
   std::uint32_t number = 0;
-  double time = 0;     ///< it came to its next action
-  double ready = 0;    ///< what is known so far that this action waits for
-  double drained = 0;  ///< the last send did
+  double time = 0;     ///< time at which it reached its next action
+  double ready = 0;    ///< earliest start of this action, as far as known
+  double drained = 0;  ///< time at which its last send was received
   std::uint64_t awaited = no_key;
-  std::uint32_t undrained = 0;  ///< sends
+  std::uint32_t undrained = 0;  ///< sends that have not been received
   std::uint32_t sent = 0;
   std::int32_t awaited_peer = -1;
   bool has_siblings = false;
-  bool turn_over = false;  ///< it shares its rank, and the others come first
+  bool turn_over = false;  ///< it shares its rank's processor, and other lanes go first
   bool joining = false;
   bool ending = false;
   bool over = false;
@@ -67,7 +67,7 @@ class lane_table {
     free_.push_back(index);
   }
 
-  /// As `release`, but its place is not used again: events may still name it.
+  /// Like `release`, but does not reuse the index: events may still refer to it.
   void abandon(std::uint32_t index) noexcept { lanes_[index].at = nullptr; }
 
   std::uint32_t find(const endpoint& at, std::uint32_t sequence, unsigned number) const noexcept {
@@ -77,7 +77,7 @@ class lane_table {
     return nobody;
   }
 
-  /// Calls `visit(lane)` for those that are not over, until it returns false.
+  /// Calls `visit(lane)` for lanes that have not completed, until it returns false.
   template <class Visit>
   void for_each_waiting(Visit visit) {
     while (oldest_ < lanes_.size() && !lanes_[oldest_].waits()) ++oldest_;
@@ -89,7 +89,7 @@ class lane_table {
  private:
   std::vector<lane> lanes_;
   std::vector<std::uint32_t> free_;
-  std::size_t oldest_ = 0;  ///< none before this one waits
+  std::size_t oldest_ = 0;  ///< no lane before this one waits
 };
 
 }  // namespace sim

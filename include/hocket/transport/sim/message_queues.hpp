@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Messages under way in a simulated world, and those that have come and were not received yet. Memory grows with what
-/// is under way at once, not with what is ever sent.
+/// Messages in flight in a simulated world, and those that have arrived and were not received yet. Memory grows with
+/// the number of messages in flight at the same time, not with the total.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,31 +18,31 @@ namespace sim {
 
 struct queued_message {
   std::uint64_t key = 0;       ///< see `key_of`
-  const void* data = nullptr;  ///< in the sender's memory; null if it has given up
+  const void* data = nullptr;  ///< in the sender's memory; null if the sender has abandoned it
   std::size_t bytes = 0;
   group* of = nullptr;  ///< null: free
   std::int32_t to = 0;
-  std::uint32_t sender = nobody;  ///< lane; nobody: a message outside plans
+  std::uint32_t sender = nobody;  ///< lane; `nobody`: a message outside plans
   std::uint32_t count = 0;        ///< messages that the sender sent before
-  std::uint32_t signature = 0;    ///< of the call
+  std::uint32_t signature = 0;    ///< signature of the call
   std::uint32_t next = nobody;
   double arrival = 0;
 };
 
-/// What a lane receives, when the queued message itself is gone.
+/// The content of a received message, which is no longer queued.
 struct taken_message {
   const void* data = nullptr;
   std::size_t bytes = 0;
   std::uint32_t signature = 0;
 };
 
-/// Which messages a receive takes: operation (or tag), channel and sender.
+/// Returns the key by which a receive matches messages: operation (or tag), channel and sender.
 constexpr std::uint64_t key_of(std::uint32_t sequence, unsigned channel, int sender) noexcept {
   return (std::uint64_t{sequence} << 32) | (std::uint64_t{channel} << 28) | static_cast<std::uint32_t>(sender);
 }
 inline constexpr std::uint64_t no_key = ~std::uint64_t{0};
 
-/// A letter in the list of an endpoint, and the one before it.
+/// A message in the list of an endpoint, and its predecessor.
 struct found_message {
   std::uint32_t index = nobody;
   std::uint32_t before = nobody;
@@ -68,7 +68,7 @@ class message_queues {
     to.last_queued = index;
   }
 
-  /// The oldest with this key that was delivered. Few wait at a time, so they are looked at one by one.
+  /// Returns the oldest delivered message with this key. Searches linearly, because few messages wait at a time.
   found_message find(const endpoint& at, std::uint64_t key) const noexcept {
     found_message found{at.first_queued, nobody};
     while (found.index != nobody && queued_[found.index].key != key) {
@@ -77,7 +77,7 @@ class message_queues {
     return found;
   }
 
-  /// Takes a delivered letter away.
+  /// Removes a delivered message.
   void take(endpoint& at, found_message which) noexcept {
     queued_message& message = queued_[which.index];
     (which.before == nobody ? at.first_queued : queued_[which.before].next) = message.next;
@@ -86,7 +86,7 @@ class message_queues {
     message.next = std::exchange(free_, which.index);
   }
 
-  /// What lane `sender` sent must not be looked at any more.
+  /// Clears the data pointers of messages from lane `sender`, which no rank may read any more.
   void disown(std::uint32_t sender) noexcept {
     for (queued_message& each : queued_) {
       if (each.sender == sender && each.of != nullptr) each.data = nullptr;

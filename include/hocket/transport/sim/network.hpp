@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The machine that a simulated world runs on: ranks with ports and processors, messages between them, one clock.
+/// The machine that a simulated world runs on: ranks with network ports and processors, messages, one clock.
 ///
-/// The engine itself is what runs; the network only says when. Each lane of each operation has a time of its own. A
-/// lane that waits sleeps; when what it waits for has come, the operation is polled with that lane awake. So nothing is
-/// polled in vain, whatever the number of ranks.
+/// The engine itself runs; the network only decides when. Each lane of each operation has its own time. A waiting lane
+/// sleeps; when what it waits for has arrived, the operation is polled with that lane awake. So no poll is without
+/// progress, whatever the number of ranks.
 ///
-/// Times mean what plan/cost_model.hpp says, and events are served in the order in which plan/clock.hpp serves them:
-/// one operation that all ranks start, in rank order, takes the time that `plan::price` gives.
+/// Times are as defined in plan/cost_model.hpp, and events are served in the order of plan/clock.hpp: one operation
+/// that all ranks start, in rank order, takes the time that `plan::price` returns.
 ///
 /// Not thread-safe: one thread runs a world.
 #pragma once
@@ -42,13 +42,13 @@ class network {
 
   int size() const noexcept { return static_cast<int>(rank_resources_.size()); }
   const conditions& how() const noexcept { return how_; }
-  /// When the last operation so far was over, anywhere or on one rank of the world.
+  /// Returns when the last operation so far completed, on any rank or on one rank of the world.
   double now() const noexcept { return latest_; }
   double time_of(int rank) const noexcept { return rank_resources_[static_cast<std::size_t>(rank)].clock; }
   std::uint64_t messages() const noexcept { return messages_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
 
-  /// `rank` does something else for a while: its next operation begins later.
+  /// Lets `rank` be busy for a time: its next operation begins later.
   void spend(int rank, double seconds) noexcept {
     rank_resources& here = rank_resources_[static_cast<std::size_t>(rank)];
     here.clock += seconds;
@@ -63,19 +63,19 @@ class network {
     std::erase(calls_, &at);
   }
 
-  /// An operation failed while the world ran. The first one is kept until it is taken.
+  /// Records that an operation failed while the world ran. The first failure is stored until it is taken.
   void note(failure cause) {
     if (!first_failure_) first_failure_ = std::move(cause);
   }
   failure take_failure() { return std::exchange(first_failure_, failure{}); }
 
-  // ── What the lanes of an operation ask ───────────────────────────────────────────────────────────────────────────
+  // ── Queries of the lanes of an operation ─────────────────────────────────────────────────────────────────────────
 
   void call(endpoint& at, std::uint32_t sequence) {
     at.called.push_back({sequence, rank_resources_[at.world_rank].clock});
   }
 
-  /// An operation begins: when it was called for, or when those before it made room.
+  /// Begins an operation, at the time of its call or when those before it made room.
   void enter(endpoint& at, std::uint32_t sequence, unsigned lanes) {
     rank_resources& here = rank_resources_[at.world_rank];
     double begin = at.left;
@@ -99,7 +99,7 @@ class network {
     ++here.operations;
   }
 
-  /// Whether this lane does `what` now; then it has taken its time.
+  /// Returns whether this lane does `what` now; if so, accounts for its time.
   bool may_act(endpoint& at, std::uint32_t sequence, unsigned number, const plan::action& what, std::size_t bytes) {
     if (awake_ == nobody) return false;
     lane& self = lanes_[awake_];
@@ -114,18 +114,18 @@ class network {
     return acts;
   }
 
-  /// Of the lane that may act, or else of the rank.
+  /// Returns the time of the lane that may act, or else of the rank.
   double now_of(const endpoint& at) {
     const bool acts = awake_ != nobody && lanes_[awake_].at == &at;
     return acts ? lanes_[awake_].time : rank_resources_[at.world_rank].clock;
   }
 
-  /// What the lane that may act does next begins later.
+  /// Delays the next action of the lane that may act.
   void hold_up(double seconds) {
     if (awake_ != nobody) lanes_[awake_].time += seconds;
   }
 
-  /// Whether all that this lane sent has been received. Asked after its last action.
+  /// Returns whether all that this lane sent has been received. Called after its last action.
   bool may_end(const endpoint& at, std::uint32_t sequence, unsigned number) {
     const std::uint32_t index = lanes_.find(at, sequence, number);
     lane& self = lanes_[index];
@@ -140,7 +140,7 @@ class network {
     return true;
   }
 
-  /// The operation is over, or given up.
+  /// Ends an operation that has completed or is abandoned.
   void leave(endpoint& at, std::uint32_t sequence) {
     std::erase_if(at.called, [&](const call_time& each) { return each.sequence == sequence; });
     rank_resources& here = rank_resources_[at.world_rank];
@@ -160,10 +160,10 @@ class network {
 
   // ── Messages of plans ────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// The message that the lane which may now act on it receives.
+  /// Returns the message that the lane that may act receives.
   const taken_message& taken() const noexcept { return taken_; }
 
-  /// For the lane that may act, and whose action this is.
+  /// Sends a message of the lane that may act.
   void send(const endpoint& at, int peer, transport::message_id id, const void* data, std::size_t bytes) {
     lane& self = lanes_[awake_];
     const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
@@ -185,7 +185,7 @@ class network {
     return sent;
   }
 
-  /// The first message from `peer` with this channel and tag that has come, if any.
+  /// Receives the first arrived message from `peer` with this channel and tag, if any.
   std::shared_ptr<point_to_point_message> fetch(endpoint& at, int peer, transport::message_id id) {
     const found_message found = queued_.find(at, key_of(id.sequence, id.channel, peer));
     at.awaited_peer = found.index == nobody ? peer : -1;
@@ -204,7 +204,7 @@ class network {
     return content;
   }
 
-  /// The sender of a message has been told that it was received.
+  /// Advances the clock of a sender that learns that its message was received.
   void note_received(const endpoint& at, const point_to_point_message& sent) noexcept {
     double& clock = rank_resources_[at.world_rank].clock;
     clock = std::max(clock, sent.received_at);
@@ -213,8 +213,8 @@ class network {
 
   // ── Running ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Until nothing can move any more, or something may move that only the blocking call on `caller` can poll. True if
-  /// anything happened.
+  /// Runs until nothing can make progress, or something may that only the blocking call on `caller` can poll. Returns
+  /// true if anything happened.
   bool run(const endpoint* caller = nullptr) {
     bool moved = false;
     awake_ = nobody;
@@ -249,10 +249,10 @@ class network {
     }
   }
 
-  /// Which ranks wait for what, when nothing can move. No failure if none does.
+  /// Returns which ranks wait for what when nothing can make progress; no failure if none waits.
   failure stuck() { return report_waiting(lanes_, alive_, groups_); }
 
-  /// Has all operations polled: those that still wait for `send` and `recv` say so, before `stuck` is asked.
+  /// Polls all operations, so that those that still wait for `send` and `recv` record their peer before `stuck`.
   void ask_all() {
     groups_.for_each([](endpoint& at) {
       at.awaited_peer = -1;
@@ -264,14 +264,14 @@ class network {
   static constexpr std::uint32_t message_bit = std::uint32_t{1} << 31;
   // ── Lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Nobody may look at what it sent any more.
+  /// Abandons a lane: no rank may read what it sent any more.
   void abandon(std::uint32_t index) {
     lanes_.abandon(index);
     queued_.disown(index);
     --alive_;
   }
 
-  /// Polls the operation of a lane with that lane awake. True if the blocking call on `caller` must do so.
+  /// Polls the operation of a lane with that lane awake. Returns true if the blocking call on `caller` must do so.
   bool resume(std::uint32_t index, const endpoint* caller) {
     endpoint* const at = lanes_[index].at;
     if (at == nullptr) return false;
@@ -287,7 +287,7 @@ class network {
 
   // The three steps that follow are those of plan::detail::clock.
 
-  /// Whether what this lane wants to do can begin now. Otherwise it will be woken.
+  /// Returns whether this lane's next action can begin now. Otherwise the lane will be woken.
   bool begins(lane& self, const endpoint& at, const plan::action& what) {
     const bool takes_turns = self.has_siblings || rank_resources_[at.world_rank].operations > 1;
     if (std::exchange(self.turn_over, false)) {
@@ -343,9 +343,9 @@ class network {
     if (--self.undrained == 0 && (self.joining || self.ending)) wake(sender);
   }
 
-  // ── Letters ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Messages in flight ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Queues a message for the sender's endpoints, from `time` on.
+  /// Queues a message for the sender's network port, from `time` on.
   std::uint32_t post(const queued_message& content, const endpoint& from, double time) {
     rank_resources& here = rank_resources_[from.world_rank];
     const double start = std::max(time, here.out);
@@ -357,11 +357,11 @@ class network {
     return index;
   }
 
-  /// It has got the sender's port: now it needs the receiver's.
+  /// Continues a message that got the sender's network port: now it needs the receiver's.
   void arrive(std::uint32_t index) {
     queued_message& message = queued_[index];
     endpoint* const to = message.of->members[static_cast<std::size_t>(message.to)];
-    if (to == nullptr) return;  // nobody will ever ask for it
+    if (to == nullptr) return;  // no rank will ever receive it
     double& port = rank_resources_[to->world_rank].in;
     const double begin = std::max(now_, port);
     const double delay = delay_of(message);
@@ -379,7 +379,7 @@ class network {
     }
   }
 
-  /// What jitter adds to the latency of a message.
+  /// Returns what jitter adds to the latency of a message.
   double delay_of(const queued_message& message) const noexcept {
     if (how_.jitter == 0) return 0;
     const auto receiver = static_cast<std::uint64_t>(message.to) ^ (std::uint64_t{message.of->context} << 24);
@@ -400,16 +400,16 @@ class network {
   group_table groups_;
   lane_table lanes_;
   message_queues queued_;
-  std::unordered_map<std::uint32_t, std::shared_ptr<point_to_point_message>> point_to_point_;  ///< by letter
-  event_queue event_queue_;              ///< lanes, and letters that get their sender's port
-  std::vector<std::uint32_t> ready_;     ///< lanes that can go on now
+  std::unordered_map<std::uint32_t, std::shared_ptr<point_to_point_message>> point_to_point_;  ///< by message
+  event_queue event_queue_;              ///< lanes, and messages that get their sender's port
+  std::vector<std::uint32_t> ready_;     ///< lanes that can continue now
   std::vector<std::uint32_t> starting_;  ///< lanes that have not acted yet
   std::size_t next_start_ = 0;
-  std::vector<endpoint*> calls_;  ///< to be polled for parcels
+  std::vector<endpoint*> calls_;  ///< to be polled for point-to-point messages
   double now_ = 0;
   double latest_ = 0;
   std::uint32_t awake_ = nobody;  ///< the lane that may act
-  bool visited_ = false;          ///< it has been asked
+  bool visited_ = false;          ///< that lane has been polled
   found_message found_;
   taken_message taken_;
   failure first_failure_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What to say when nothing in a simulated world can move: which ranks wait, and for whom.
+/// The failure to report when nothing in a simulated world can make progress: which ranks wait, and for which ranks.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,12 +16,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
 
-/// Names the first few of `alive` lanes that are not over, and of those that wait in `send` or `recv`. No failure if
-/// nobody waits.
+/// Names the first few of `alive` lanes that have not completed, and of ranks that wait in `send` or `recv`. Returns no
+/// failure if none waits.
 inline failure report_waiting(lane_table& lanes, std::uint64_t alive, const group_table& groups) {
   constexpr unsigned most_named = 8;
   unsigned named = 0;
-  std::string reason = "nothing in this world can move any more:";
+  std::string reason = "no operation of this simulated world can make progress:";
   error_context where;
   const auto name = [&](const endpoint& at, int peer, std::uint32_t sequence, const std::string& text) {
     reason += (named++ == 0 ? " " : ", ") + text;
