@@ -60,7 +60,7 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
     };
     const auto in_device = cuda::device(device.span());
     me.check(contains(said(cuda::device(pinned.span()), in_device),
-                      "in was passed as cuda::device(...) and lies in pinned memory of the host; the right tag is "
+                      "in was passed as cuda::device(...) and lies in pinned host memory; the right tag is "
                       "cuda::pinned(...)"),
              "pinned as device");
     me.check(contains(said(cuda::device(managed.span()), in_device), "the right tag is cuda::managed(...)"),
@@ -84,7 +84,7 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
     me.check(contains(said(cuda::managed(pinned.span()), in_device), "the right tag is cuda::pinned(...)"),
              "pinned as managed");
     me.check(contains(said(in_device, cuda::managed(pinned.span())),
-                      "out was passed as cuda::managed(...) and lies in pinned memory"),
+                      "out was passed as cuda::managed(...) and lies in pinned host memory"),
              "out");
     me.check(contains(said(in_device, cuda::device(device.data() + 10, 100)), "in and out overlap"), "overlap");
     me.check(!me.comm().revoked(), "revoked");

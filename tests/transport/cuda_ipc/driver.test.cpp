@@ -81,7 +81,7 @@ TEST_CASE("where there is no driver, that is said in words") {
   REQUIRE_FALSE(found);
   CHECK(why.code == hocket::errc::bad_environment);
   CHECK(contains(why.message(), "libcuda_that_is_nowhere.so.1"));
-  CHECK(contains(why.message(), "NVIDIA's driver brings this library"));
+  CHECK(contains(why.message(), "NVIDIA's driver provides this library"));
 }
 
 TEST_CASE("this machine's driver is there, or the reason is") {

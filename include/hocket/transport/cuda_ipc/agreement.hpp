@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What goes wrong on one rank ends the call on all of them, by the same error: a rank that went on alone would enqueue
-/// waits for signals that never come.
+/// Agreement on failures: a failure on one rank ends the call on all ranks with the same error. A rank that continued
+/// alone would enqueue waits for signals that never arrive.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -20,7 +20,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 namespace detail {
 
-/// A failure, or what a rank has to tell if there is none.
+/// Encodes a failure, or a rank's contribution `told` if there is none.
 inline std::vector<std::byte> encode_answer(const failure& found, std::span<const std::byte> told = {}) {
   std::vector<std::byte> out;
   bootstrap::detail::append_integer(out, static_cast<std::int32_t>(found.code.value()));
@@ -32,7 +32,7 @@ inline std::vector<std::byte> encode_answer(const failure& found, std::span<cons
   return out;
 }
 
-/// What all ranks have told; or the first failure among them, the same on all ranks.
+/// Decodes the contributions of all ranks, or returns the first failure among them, the same on all ranks.
 inline failure decode_answers(const std::vector<std::vector<std::byte>>& all, std::size_t ranks,
                               std::vector<std::vector<std::byte>>& told) {
   told.assign(ranks, {});
@@ -40,7 +40,7 @@ inline failure decode_answers(const std::vector<std::vector<std::byte>>& all, st
     bootstrap::detail::blob_reader from(rank < all.size() ? std::span(all[rank]) : std::span<const std::byte>());
     const auto code = from.integer<std::int32_t>();
     const error_context whose{.peer = static_cast<int>(rank)};
-    if (!from.ok()) return make_failure(errc::corrupted, "the rank has told nothing that makes sense", whose);
+    if (!from.ok()) return make_failure(errc::corrupted, "the rank sent an invalid answer", whose);
     if (code != 0) return make_failure(static_cast<errc>(code), from.rest_as_text(), whose);
     const std::span<const std::byte> rest = from.bytes(from.left());
     told[rank].assign(rest.begin(), rest.end());
@@ -48,7 +48,7 @@ inline failure decode_answers(const std::vector<std::vector<std::byte>>& all, st
   return {};
 }
 
-/// The first failure of all ranks, the same on all; none if there is none.
+/// Returns the first failure of all ranks, the same on all; no failure if there is none.
 inline failure agreed(const failure& own, std::size_t ranks, const transport::exchange_function& exchange) {
   std::vector<std::vector<std::byte>> nothing;
   return decode_answers(exchange(encode_answer(own)), ranks, nothing);

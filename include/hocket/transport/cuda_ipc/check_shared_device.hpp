@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ranks that are threads on one device share its context and its connections. Streams that share a connection hold each other up:
-/// a wait of one, for a signal of the other, for ever. So does a kernel that is brought to the device when it is first
-/// launched: that waits for all streams of the context. Both are refused before anybody waits.
+/// Checks for ranks that are threads on one device and share its context and its connections. Streams that share a
+/// connection block each other: a wait of one, for a signal of the other, never ends. Lazy loading of a kernel at its
+/// first launch also blocks: it waits for all streams of the context. Both are refused before any rank waits.
 ///
-/// Threads that give their streams the first work at the same time may get one connection for two of them, however many are
-/// free. So they take turns, and the stream that a group is made for has worked, and was idle, before any rank waits on one.
+/// Threads that enqueue the first work on their streams at the same time may get one connection for two streams, even
+/// if others are free. So they take turns, and a group's stream has run its first work before any rank waits on one.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,14 +23,14 @@ namespace cuda_ipc {
 
 namespace detail {
 
-/// How many streams of a process work side by side on a device.
+/// Returns the number of streams of a process that can run concurrently on a device.
 inline int connections_to_a_device() {
   const char* const value = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const int said = value == nullptr ? 0 : std::atoi(value);
   return said > 0 ? said : 8;
 }
 
-/// Held while a rank puts an operation on a stream. One for the process, as the connections are.
+/// Returns the mutex to hold while a rank enqueues an operation. One per process, because connections are per process.
 inline std::mutex& turns_of_threads() {
   static std::mutex one;
   return one;
@@ -38,19 +38,19 @@ inline std::mutex& turns_of_threads() {
 
 }  // namespace detail
 
-/// Why so many ranks of this process can't wait for each other on one device; none if they can. `connections`: 0 for what the
-/// environment says.
+/// Returns why `ranks` ranks of this process can't wait for each other on one device; no failure if they can.
+/// `connections`: 0 for the number in the environment.
 template <class Driver>
 failure check_shared_device(Driver& through, int ranks, int connections) {
   auto loading = loading_mode::eager;
   const status said = through.module_get_loading_mode(&loading);
-  if (said != status::success) return status_failure(through, "asking when kernels are loaded", said);
+  if (said != status::success) return status_failure(through, "querying when kernels are loaded", said);
   const std::string these = hocket::detail::concat({ranks, " ranks of one process use one device, "});
   if (loading == loading_mode::lazy) {
     return make_failure(errc::bad_environment,
                         these +
-                            "and the first launch of each kernel waits there until all streams are idle, also those "
-                            "that wait for the launching rank: set CUDA_MODULE_LOADING=EAGER before the process "
+                            "and the first launch of each kernel waits there until all streams are idle, including "
+                            "those that wait for the launching rank: set CUDA_MODULE_LOADING=EAGER before the process "
                             "uses CUDA");
   }
   const int room = connections > 0 ? connections : detail::connections_to_a_device();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The driver does what it is asked in the calling thread's context, and a thread that only destroys something may have
-/// none, or another. What belongs to a context says so for as long as it talks to the driver. And while any thread of the
-/// program captures a graph in the mode that is the default, all threads are kept from much of what is done here, queries
-/// of events among it; that has nothing to do with these.
+/// The scope of a call to the driver. The driver works in the calling thread's context, and a thread that only destroys
+/// an object may have none, or another. So objects of a context make it current around driver calls. Also, while any
+/// thread of the program captures a graph in the default mode, CUDA forbids all threads many calls that are made here,
+/// for example queries of events; the scope lifts that, because these calls do not affect the capture.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -14,7 +14,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// Makes `wanted` the thread's context, lets captures elsewhere forbid it nothing, and puts back what was there when it goes.
+/// Makes `wanted` the thread's context and relaxes the thread's capture mode; the destructor restores both.
 template <class Driver>
 class context_scope {
  public:
@@ -35,9 +35,9 @@ class context_scope {
     if (changed_) through_.ctx_set_current(before_);
   }
 
-  /// Whether it could be made so.
+  /// Returns whether the scope was entered.
   status said() const noexcept { return said_; }
-  /// Why not; none if it could.
+  /// Returns why the scope was not entered; no failure if it was.
   failure refused() const {
     return said_ == status::success ? failure() : status_failure(through_, "entering the device's context", said_);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// CUDA's driver, found when the program runs. One program serves machines with and without a GPU: nothing is linked, and
-/// where the driver is missing, too old or has no device, that is a sentence and not the end of the program.
+/// CUDA's driver, loaded at run time. One program serves machines with and without a GPU: nothing is linked, and a
+/// driver that is missing, too old or without a device is an error message and does not end the program.
 ///
-/// Symbols are looked up by the names that the library exports, `_v2` included: such a name means one signature for ever,
-/// while what a name of CUDA's headers means has changed between CUDA 11, 12 and 13.
+/// Symbols are looked up by the names that the library exports, including `_v2`: such a name never changes its
+/// signature, while the meaning of a name in CUDA's headers has changed between CUDA 11, 12 and 13.
 ///
-/// What stands on the driver is a template over it. `Driver` there is anything with the members of `driver_functions`.
+/// Code that uses the driver is a template over it. `Driver` there is any type with the members of `driver_functions`.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// The functions, called as in CUDA's documentation.
+/// The driver's functions, called as in CUDA's documentation.
 struct driver_functions {
   status (*init)(unsigned flags) = nullptr;
   status (*driver_get_version)(int*) = nullptr;
@@ -77,7 +77,7 @@ struct driver_functions {
   status (*event_query)(event_handle) = nullptr;
 };
 
-/// Calls `each(name, function)` for all of them, the name being the one that the library exports.
+/// Calls `each(name, function)` for all functions; `name` is the name that the library exports.
 template <class Functions, class Each>
 void for_each_function(Functions& all, Each&& each) {
   each("cuInit", all.init);
@@ -124,7 +124,7 @@ void for_each_function(Functions& all, Each&& each) {
   each("cuEventQuery", all.event_query);
 }
 
-/// The oldest driver that will do, as the driver says it: 12.0.
+/// The oldest supported driver version, in the driver's encoding: 12.0.
 inline constexpr int least_driver_version = 12000;
 
 namespace detail {
@@ -144,7 +144,7 @@ inline std::string visible_devices_text() {
                           : hocket::detail::concat({"CUDA_VISIBLE_DEVICES='", value, "'"});
 }
 
-/// What `code` means, from a driver that may be too broken to say so.
+/// Returns a text for `code`, even if the driver is too broken to provide one.
 template <class Driver>
 std::string words_of(Driver& from, status code) {
   const char* name = nullptr;
@@ -157,18 +157,18 @@ std::string words_of(Driver& from, status code) {
   return text;
 }
 
-/// Whether the driver is new enough, and starts with at least one device.
+/// Starts the driver. Returns a failure if it is too old, does not start, or has no device.
 template <class Driver>
 failure started(Driver& what) {
   int version = 0;
   if (const status asked = what.driver_get_version(&version); asked != status::success) {
     if (asked == status::stub_library) return no_driver("the library is the toolkit's stub, which is only for linking");
-    return no_driver("the driver does not say its version: " + words_of(what, asked));
+    return no_driver("the driver does not report its version: " + words_of(what, asked));
   }
   if (version < least_driver_version) {
     return no_driver(hocket::detail::concat({"the driver is for CUDA ", version_text(version), ", and ",
                                              version_text(least_driver_version),
-                                             " is the oldest that will do: install a newer one"}));
+                                             " is the oldest supported version: install a newer one"}));
   }
   int devices = 0;
   const status begun = what.init(0U);
@@ -183,7 +183,7 @@ failure started(Driver& what) {
                                            ", and a container sees a GPU only if it was started with it"}));
 }
 
-/// Fills in `all` from `lookup(name)`, which returns null for what it does not know.
+/// Fills in `all` from `lookup(name)`, which returns null for an unknown name.
 template <class Lookup>
 failure found(driver_functions& all, const Lookup& lookup) {
   std::string missing;
@@ -193,28 +193,28 @@ failure found(driver_functions& all, const Lookup& lookup) {
   });
   if (missing.empty()) return {};
   return no_driver(hocket::detail::concat({"the driver lacks ", missing, ": it is older than CUDA ",
-                                           version_text(least_driver_version), ", or is no driver"}));
+                                           version_text(least_driver_version), ", or is not CUDA's driver"}));
 }
 
 }  // namespace detail
 
-/// The driver of this machine. Freely copied; stays loaded until the program ends, as its threads do.
+/// The driver of this machine. Copyable; stays loaded until the program ends, because its threads do.
 class driver : public driver_functions {
  public:
-  /// The driver, started; or nothing, and `why` says in words what is missing (`bad_environment`). Local; milliseconds, or
-  /// up to seconds where it is the first of a machine to use the GPU.
+  /// Loads and starts the driver. If that fails, returns nothing and sets `why` to the reason (`bad_environment`).
+  /// Local; takes milliseconds, or up to seconds if this is the first process on the machine that uses the GPU.
   static std::optional<driver> load(failure& why, const char* library = "libcuda.so.1") {
     void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       const char* const said = ::dlerror();
       why = detail::no_driver(std::string(said != nullptr ? said : library) +
-                              "; NVIDIA's driver brings this library, and a container gets it with the GPU");
+                              "; NVIDIA's driver provides this library, and a container gets it with the GPU");
       return std::nullopt;
     }
     return load_from([&](const char* name) { return ::dlsym(handle, name); }, why);
   }
 
-  /// The same from functions that `lookup(name)` finds.
+  /// Like `load`, with functions that `lookup(name)` finds.
   template <class Lookup>
   static std::optional<driver> load_from(const Lookup& lookup, failure& why) {
     std::optional<driver> result(std::in_place);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From the codes of CUDA's driver to failures that say what to do. A code alone misleads: a call also returns what went
-/// wrong in work that was queued before it.
+/// Converts the codes of CUDA's driver to failures with a hint on what to do. A code alone misleads: a call also
+/// returns errors of work that was queued before it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -47,22 +47,22 @@ inline errc code_of(status code) noexcept {
   }
 }
 
-/// What a person can do about it.
+/// Returns a hint for the user.
 inline std::string_view hint_for(status code) noexcept {
   switch (code) {
     case status::map_failed:
     case status::invalid_handle:
       return "; the peer may have freed the memory, or the two processes are in containers that do not share their IPC "
              "and PID namespaces";
-    case status::invalid_context: return "; this thread has no context of a device: call cudaSetDevice in it first";
-    case status::too_many_peers: return "; a device has room for a few peers only";
-    case status::illegal_address: return "; work that was queued before has read or written where nothing is";
+    case status::invalid_context: return "; this thread has no device context: call cudaSetDevice in it first";
+    case status::too_many_peers: return "; a device supports only a few peers";
+    case status::illegal_address: return "; work that was queued before has accessed an invalid address";
     case status::out_of_memory: return "; the device's memory is full";
     default: return "";
   }
 }
 
-/// "what: the driver's words; a hint".
+/// Returns a failure with the text "what: the driver's words; a hint".
 template <class Driver>
 failure status_failure(Driver& from, std::string_view what, status code, error_context where = {}) {
   std::string text = hocket::detail::concat({what, ": ", detail::words_of(from, code)});

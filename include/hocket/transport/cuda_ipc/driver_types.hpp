@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What CUDA's driver and its callers exchange: types and constants. Programs must compile where no toolkit is, so those
-/// few that hocket needs are declared here, under names of its own; where CUDA's headers are, a test compares.
+/// Types and constants of CUDA's driver. Programs must compile without the toolkit, so the few declarations that hocket
+/// needs are repeated here, under hocket's names; where CUDA's headers are available, a test compares them.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,7 +13,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// What every function of the driver returns. Only those are named that something is done about.
+/// The result of each driver function. Only codes that hocket handles are named.
 enum class status : int {
   success = 0,
   invalid_value = 1,
@@ -51,12 +51,12 @@ enum class status : int {
 };
 
 using device_number = int;
-using address = unsigned long long;  ///< of memory of a device, or of pinned memory
+using address = unsigned long long;  ///< of device memory or pinned memory
 using context_handle = struct opaque_context*;
 using stream_handle = struct opaque_stream*;
 using event_handle = struct opaque_event*;
 
-/// Null or CU_STREAM_LEGACY, which other streams wait for. Not that of each thread.
+/// True for null and CU_STREAM_LEGACY, which other streams wait for. False for the per-thread default stream.
 inline bool is_default_stream(stream_handle which) noexcept { return reinterpret_cast<std::uintptr_t>(which) <= 1; }
 
 struct uuid {
@@ -64,7 +64,7 @@ struct uuid {
   friend bool operator==(const uuid&, const uuid&) = default;
 };
 
-/// Stands for a whole allocation, however little of it was asked about.
+/// Refers to a whole allocation, even if it was obtained for an address inside.
 struct ipc_memory_handle {
   std::array<unsigned char, 64> bytes{};
   friend bool operator==(const ipc_memory_handle&, const ipc_memory_handle&) = default;
@@ -75,7 +75,7 @@ enum class device_attribute : int { unified_addressing = 41, flush_remote_writes
 enum class pointer_attribute : int {
   context = 1,
   memory_type = 2,
-  buffer_id = 7,  ///< of an allocation: unique in the life of a process
+  buffer_id = 7,  ///< of an allocation: never reused within a process
   is_managed = 8,
   device_ordinal = 9,
   ipc_capable = 10
@@ -83,11 +83,11 @@ enum class pointer_attribute : int {
 
 enum class memory_type : unsigned { unknown = 0, host = 1, device = 2, array = 3, unified = 4 };
 
-/// One of several operations on words that a stream is given at once.
+/// One operation on a word, in a batch for a stream.
 struct word_operation {
   unsigned what = 0;  ///< `word_wait_32` or `word_write_32`
   address at = 0;
-  std::uint64_t value = 0;  ///< of 4 bytes: the low ones
+  std::uint64_t value = 0;  ///< for words of 4 bytes: in the low bytes
   unsigned flags = 0;
   address for_the_driver = 0;
   std::uint64_t unused = 0;
@@ -95,22 +95,22 @@ struct word_operation {
 inline constexpr unsigned word_wait_32 = 1;
 inline constexpr unsigned word_write_32 = 2;
 
-/// Whether work on a stream is done, or written down for a graph.
+/// Whether work on a stream is executed, or captured into a graph.
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 
-/// What a thread may not do while a stream is captured: by any thread, or by itself.
+/// Restricts what a thread may do while a stream is captured by any thread, or by the same thread.
 enum class capture_mode : int { of_all = 0, of_thread = 1, relaxed = 2 };
 
-/// When kernels come to a device: all at first, or each before it is first launched.
+/// When kernels are loaded onto a device: all at start-up, or each before its first launch.
 enum class loading_mode : int { eager = 1, lazy = 2 };
 
-inline constexpr unsigned open_with_peer_access = 1;  ///< the only way in which a handle may be opened
+inline constexpr unsigned open_with_peer_access = 1;  ///< required to open a handle
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_without_timing = 2;
 inline constexpr unsigned event_between_processes = 4;
 inline constexpr unsigned host_memory_portable = 1;
 inline constexpr unsigned managed_memory_global = 1;  ///< any stream of any device may use it
-inline constexpr unsigned wait_until_at_least = 0;    ///< cyclic: the difference is looked at
+inline constexpr unsigned wait_until_at_least = 0;    ///< cyclic: compares the difference
 inline constexpr unsigned wait_until_equal = 1;
 inline constexpr unsigned wait_then_flush = 1U << 30;
 

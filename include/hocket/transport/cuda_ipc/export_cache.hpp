@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Handles of this rank's buffers, kept: to describe a buffer takes seven calls of the driver, to find out whether what
-/// is known of it still holds takes one.
+/// A cache of the handles of this rank's buffers: describing a buffer takes seven driver calls, checking whether a
+/// cached handle is still valid takes one.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -27,7 +27,7 @@ class export_cache {
 
   export_cache(const driver_context<Driver>& at, const process_mark& own) : at_(at), own_(own) {}
 
-  /// What `describe` says of the buffer.
+  /// Returns the handle of a buffer in `result`, like `describe`.
   failure publish(address data, std::uint64_t bytes, memory_handle& result) {
     const context_scope scope(*at_.through, at_.where);
     if (failure found = scope.refused()) return found;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What ranks tell each other without their devices: that they have come to an operation, that they have given up, that
-/// they have unmapped. Words in memory of the host, one page per rank, so that a rank whose driver does nothing any
-/// more can still be heard, and nobody waits for it until a deadline.
+/// Words in host memory, one page per rank, by which ranks report without their devices that they have reached an
+/// operation, have abandoned the group, or have unmapped memory. A rank whose driver no longer responds can still
+/// report that, so that peers need not wait until a deadline.
 #pragma once
 
 #include <hocket/bootstrap/process_identity.hpp>
@@ -28,17 +28,17 @@ namespace cuda_ipc {
 /// One rank's view of these words.
 class host_words {
  public:
-  /// Makes the page of this rank.
+  /// Creates the page of this rank.
   failure make() {
     failure found;
     own_ = platform::shared_pages(sizeof(page), found);
     return found;
   }
 
-  /// What peers need.
+  /// Returns what peers need to open this rank's page.
   std::vector<std::byte> ticket() const { return own_.ticket(); }
 
-  /// Finds the pages of all ranks, by their tickets.
+  /// Opens the pages of all ranks, by their tickets.
   failure open(int rank, const std::vector<std::vector<std::byte>>& tickets) {
     rank_ = rank;
     pages_.clear();
@@ -46,29 +46,29 @@ class host_words {
       pages_.push_back(platform::open_shared_pages(tickets[peer]));
       if (pages_.back().data() != nullptr && pages_.back().size() >= sizeof(page)) continue;
       return make_failure(errc::unreachable,
-                          "memory of the host that this rank shares is not found through /proc: all ranks of a host "
-                          "must be of one user and one PID namespace",
+                          "host memory that a peer shares was not found through /proc: all ranks of a host must have "
+                          "the same user and the same PID namespace",
                           {.peer = static_cast<int>(peer)});
     }
     return {};
   }
 
-  /// When all have opened it, nobody else is to find it.
+  /// Call when all peers have opened the page: no other process can open it any more.
   void hide() noexcept { own_.hide(); }
 
-  /// `history` stands for all operations up to this one, in their order.
+  /// Reports that this rank has enqueued `operation`. `history` is a hash of all operations up to it, in order.
   void arrive(std::uint64_t operation, std::uint64_t history) noexcept {
     at(rank_).histories[operation % retained_histories].store(history, std::memory_order_release);
     at(rank_).arrived.store(operation, std::memory_order_release);
   }
-  /// `blamed`: whose fault it was; this rank, or one that it waited for.
+  /// Reports that this rank has abandoned the group. `blamed`: the culprit; this rank, or one that it waited for.
   void give_up(int blamed) noexcept {
     at(rank_).gave_up.store(static_cast<std::uint32_t>(blamed) + 1, std::memory_order_release);
   }
 
   std::uint64_t arrived(int peer) const noexcept { return at(peer).arrived.load(std::memory_order_acquire); }
-  /// The first operation, of the last ones that both have come to, up to which the peer's history is another than this
-  /// rank's; 0 if there is none.
+  /// Returns the first of the last operations that both ranks have reached at which the peer's history differs from
+  /// this rank's; 0 if there is none.
   std::uint64_t first_difference(int peer) const noexcept {
     const std::uint64_t own = arrived(rank_), theirs = arrived(peer);
     const std::uint64_t common = std::min(own, theirs);
@@ -84,12 +84,12 @@ class host_words {
     const bool overwritten = arrived(peer) - common >= retained_histories / 2;
     return overwritten ? 0 : result;
   }
-  /// Whom it blames; -1 if it has not given up.
+  /// Returns the culprit that the peer named; -1 if it has not abandoned the group.
   int blamed_by(int peer) const noexcept {
     return static_cast<int>(at(peer).gave_up.load(std::memory_order_acquire)) - 1;
   }
 
-  /// For teardown.
+  /// Returns the words that teardown uses.
   teardown_words teardown_peers(std::function<bool(int)> has_ended) const {
     std::vector<teardown_words::word*> words;
     for (std::size_t peer = 0; peer < pages_.size(); ++peer) words.push_back(&at(static_cast<int>(peer)).unmapped);
@@ -100,7 +100,7 @@ class host_words {
   static constexpr std::size_t retained_histories = 64;
   struct page {  // zeroed
     teardown_words::word unmapped;
-    std::atomic<std::uint32_t> gave_up;  ///< 1 more than whose fault it was
+    std::atomic<std::uint32_t> gave_up;  ///< 1 + the culprit's rank
     std::atomic<std::uint64_t> arrived;
     std::atomic<std::uint64_t> histories[retained_histories];  ///< by operation, modulo their count
   };
@@ -112,7 +112,7 @@ class host_words {
   std::vector<platform::mapping> pages_;
 };
 
-/// Whether peers' processes have ended, by the kernel.
+/// Detects through the kernel whether peers' processes have ended.
 class process_watches {
  public:
   process_watches(const process_mark& own, const std::vector<process_mark>& all) : watches_(all.size()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Peers' memory, opened once. To open a handle costs up to a millisecond and to open it twice is waste, so mappings are
-/// kept: one per allocation, however many buffers lie in it. But what is kept goes stale: a peer frees memory without
-/// asking, and makes other memory at the same address; to read the old mapping then is undefined. So a mapping is found
-/// again by process, address and generation alone, and whatever lies where a newer allocation lies is closed.
+/// A cache of mappings of peers' memory. Opening a handle costs up to a millisecond, so each allocation is mapped once,
+/// however many buffers it contains. But mappings become stale: a peer frees memory without notice and allocates other
+/// memory at the same address; reading the old mapping is then undefined. So mappings are found only by process,
+/// address and generation, and a mapping that overlaps a newer allocation is closed.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -29,7 +29,7 @@ namespace cuda_ipc {
 
 /// The mappings of one context.
 ///
-/// **Threads.** Any, at once. **Lifetime.** Outlives its leases, and is outlived by driver and context.
+/// **Threads.** Thread-safe. **Lifetime.** Must outlive its leases; driver and context must outlive it.
 template <class Driver>
 class mapping_cache {
   struct mapping {
@@ -44,7 +44,7 @@ class mapping_cache {
  public:
   static constexpr std::size_t default_most = 256;
 
-  /// A buffer of a peer that stays mapped while this lives. Movable.
+  /// A buffer of a peer that stays mapped during the lifetime of this object. Movable.
   class lease {
    public:
     lease() noexcept = default;
@@ -58,10 +58,10 @@ class mapping_cache {
       if (used_ != nullptr) from_->release(*used_);
     }
 
-    /// Where the buffer lies for this process; 0 if there is none.
+    /// Returns the buffer's address in this process; 0 if there is none.
     address data() const noexcept { return data_; }
 
-    /// Leaves the buffer mapped for good: for work on it that does not end.
+    /// Leaves the buffer mapped permanently, because work on it does not end.
     void abandon() noexcept {
       used_ = nullptr;
       data_ = 0;
@@ -80,18 +80,18 @@ class mapping_cache {
     address data_ = 0;
   };
 
-  /// Keeps at most `most` mappings that nobody uses.
+  /// Retains at most `most` unused mappings.
   mapping_cache(Driver& through, context_handle where, const process_mark& own, std::size_t most = default_most)
       : through_(through), context_(where), own_(own), most_(most) {}
   mapping_cache(const mapping_cache&) = delete;
   mapping_cache& operator=(const mapping_cache&) = delete;
   ~mapping_cache() { close_all(); }
 
-  /// The buffer that a peer described. Local; a lookup, or the opening of a mapping. This process's own memory is not
-  /// opened: the address is good as it is. Where the driver has no room, mappings that nobody uses are closed, and it is
-  /// asked once more. `unreachable` if the memory can't be opened: it must be staged; `what` is left as it was then.
+  /// Opens the buffer that a peer described. Local; a lookup, or the opening of a mapping. This process's own memory is
+  /// not opened, because its address is valid here. If the driver has no room, closes unused mappings and tries once
+  /// more. `unreachable` if the memory can't be opened: it must be staged; `what` is then unchanged.
   failure open(const memory_handle& of, lease& what) {
-    if (!of.sound()) return make_failure(errc::invalid_argument, "this handle of a peer leads out of its allocation");
+    if (!of.sound()) return make_failure(errc::invalid_argument, "this handle of a peer exceeds its allocation");
     lease made;
     made.data_ = of.base + of.offset;
     if (!own_.same_process(of.process)) {
@@ -109,8 +109,8 @@ class mapping_cache {
     return {};
   }
 
-  /// Closes all mappings. Says so if some are in use, which stay until they are not, or if the driver has complained of a
-  /// closing since this was asked before.
+  /// Closes all mappings. Fails if some are in use, which are closed after their last use, or if the driver has
+  /// reported an error on closing since the previous call.
   failure close_all() {
     const std::lock_guard guard(lock_);
     while (!mappings_.empty()) retire(mappings_.begin());
@@ -124,14 +124,14 @@ class mapping_cache {
     return result;
   }
 
-  /// Closes what is mapped of a process that has ended; what is still in use, when it is not any more.
+  /// Closes the mappings of a process that has ended; those in use are closed after their last use.
   void forget(const process_mark& ended) {
     const std::lock_guard guard(lock_);
     auto each = mappings_.lower_bound({ended, 0});
     while (each != mappings_.end() && each->first.process == ended) each = retire(each);
   }
 
-  /// How many mappings there are, in use or not.
+  /// Returns the number of mappings, in use or not.
   std::size_t size() const {
     const std::lock_guard guard(lock_);
     return mappings_.size() + retired_.size();
@@ -145,7 +145,7 @@ class mapping_cache {
   };
   using table = std::map<key, std::unique_ptr<mapping>>;
 
-  // All of these with the lock.
+  // The caller must hold the lock for all of these.
 
   mapping* found_or_opened(const memory_handle& of, failure& cause) {
     const auto known = mappings_.find({of.process, of.base});
@@ -160,7 +160,7 @@ class mapping_cache {
     return mappings_.insert_or_assign(key{of.process, of.base}, std::move(made)).first->second.get();
   }
 
-  /// What lies where `of` does is gone, or `of` could not be there.
+  /// Retires mappings that overlap `of`: their memory has been freed, or `of` could not be there.
   void retire_overlapped(const memory_handle& of) {
     auto each = mappings_.lower_bound({of.process, of.base});
     if (each != mappings_.begin()) {
@@ -185,7 +185,7 @@ class mapping_cache {
     return said == status::success ? failure() : status_failure(through_, "opening a peer's memory", said);
   }
 
-  /// Of those that nobody uses. False if there is none.
+  /// Retires the unused mapping that was least recently used. Returns false if there is none.
   bool evict_oldest() {
     auto oldest = mappings_.end();
     for (auto each = mappings_.begin(); each != mappings_.end(); ++each) {
@@ -197,7 +197,7 @@ class mapping_cache {
     return true;
   }
 
-  /// Takes it out of what can be found: closed now, or by the last who uses it.
+  /// Removes a mapping from the table. It is closed now, or by the release of its last user.
   typename table::iterator retire(typename table::iterator which) {
     std::unique_ptr<mapping> taken = std::move(which->second);
     const auto next = mappings_.erase(which);
@@ -234,7 +234,7 @@ class mapping_cache {
   mutable std::mutex lock_;
   table mappings_;
   std::vector<std::unique_ptr<mapping>> retired_;
-  failure complaint_;  ///< of the driver, on the first closing that it complained of
+  failure complaint_;  ///< first error that the driver reported on closing
   std::uint64_t uses_ = 0;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a rank tells others of a buffer on its device so that they can reach it.
+/// The description of a buffer on a rank's device by which other ranks can reach it.
 ///
-/// An IPC handle stands for the whole allocation that a buffer lies in, wherever the buffer begins; so the offset must
-/// travel with it. And an address says nothing of time: memory that is freed and made again at the same address is other
-/// memory, and only the driver's number of the allocation, which it never gives twice, tells the two apart.
+/// An IPC handle refers to the whole allocation that contains a buffer, wherever the buffer begins; so the offset must
+/// be sent with it. And an address alone is not unique over time: memory that is freed and allocated again at the same
+/// address differs, and only the driver's number of the allocation, which is never reused, distinguishes the two.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -31,24 +31,24 @@ namespace cuda_ipc {
 
 struct memory_handle {
   ipc_memory_handle allocation;
-  uuid device;                   ///< that the memory is on
-  process_mark process;          ///< that it belongs to
-  std::uint64_t generation = 0;  ///< the driver's number of the allocation: no two of a process have the same
-  std::uint64_t base = 0;        ///< of the allocation, as its process sees it
-  std::uint64_t size = 0;        ///< of the allocation
-  std::uint64_t offset = 0;      ///< of the buffer in it
-  std::uint64_t length = 0;      ///< of the buffer
+  uuid device;                   ///< device of the memory
+  process_mark process;          ///< process that owns the memory
+  std::uint64_t generation = 0;  ///< the driver's number of the allocation, unique in a process
+  std::uint64_t base = 0;        ///< address of the allocation in its process
+  std::uint64_t size = 0;        ///< size of the allocation
+  std::uint64_t offset = 0;      ///< offset of the buffer in the allocation
+  std::uint64_t length = 0;      ///< size of the buffer
 
   friend bool operator==(const memory_handle&, const memory_handle&) = default;
 
-  /// Whether the buffer lies in the allocation, and the allocation in what can be addressed.
+  /// True if the buffer lies within the allocation, and the allocation within the address space.
   bool sound() const noexcept {
     return size != 0 && base != 0 && size <= std::numeric_limits<std::uint64_t>::max() - base && offset <= size &&
            length <= size - offset;
   }
 };
 
-/// How long an encoded handle is.
+/// Size of an encoded handle.
 inline constexpr std::size_t encoded_handle_bytes = 1 + 64 + 16 + 3 * 8 + 4 + 5 * 8;
 
 namespace detail {
@@ -63,7 +63,7 @@ void read_into(bootstrap::detail::blob_reader& from, std::array<unsigned char, S
 
 }  // namespace detail
 
-/// As bytes, the same on all machines.
+/// Encodes a handle as bytes, the same on all machines.
 inline std::vector<std::byte> encode(const memory_handle& what) {
   namespace blob = bootstrap::detail;
   std::vector<std::byte> out;
@@ -81,7 +81,7 @@ inline std::vector<std::byte> encode(const memory_handle& what) {
   return out;
 }
 
-/// What a peer encoded; nothing if that is none, or would lead outside of its own allocation.
+/// Decodes a peer's handle. Returns nothing if the bytes are not a handle, or the buffer exceeds its allocation.
 inline std::optional<memory_handle> decode(std::span<const std::byte> bytes) noexcept {
   bootstrap::detail::blob_reader from(bytes);
   if (bytes.size() != encoded_handle_bytes || from.integer<std::uint8_t>() != detail::handle_format)
@@ -102,7 +102,7 @@ inline std::optional<memory_handle> decode(std::span<const std::byte> bytes) noe
 
 namespace detail {
 
-/// A driver's attribute of a pointer, whatever the width in which it writes it.
+/// Queries an attribute of a pointer, whatever the width in which the driver writes it.
 template <class Driver>
 status attribute_of(Driver& through, pointer_attribute which, address data, std::uint64_t& result) {
   result = 0;
@@ -111,11 +111,11 @@ status attribute_of(Driver& through, pointer_attribute which, address data, std:
 
 inline failure without_handle(std::string_view what) {
   return make_failure(errc::unreachable, std::string(what) +
-                                             ": peers can't open it; memory of cudaMalloc or cuMemAlloc has a handle "
-                                             "that they can");
+                                             ": peers can't open it; they can open memory of cudaMalloc or "
+                                             "cuMemAlloc");
 }
 
-/// Whether peers may open memory at `data`.
+/// Checks that peers may open memory at `data`.
 template <class Driver>
 failure openable(Driver& through, address data) {
   std::uint64_t type = 0, managed = 0, capable = 0;
@@ -123,18 +123,18 @@ failure openable(Driver& through, address data) {
   if (said == status::invalid_value) return without_handle("the driver does not know this memory: it is the host's");
   if (said == status::success) said = attribute_of(through, pointer_attribute::is_managed, data, managed);
   if (said == status::success) said = attribute_of(through, pointer_attribute::ipc_capable, data, capable);
-  if (said != status::success) return status_failure(through, "asking what kind of memory this is", said);
+  if (said != status::success) return status_failure(through, "querying the kind of this memory", said);
   if (managed != 0) return without_handle("this is managed memory");
   if (type != static_cast<std::uint64_t>(memory_type::device)) return without_handle("this memory is not on a device");
   if (capable == 0) {
     return without_handle(
-        "this memory was mapped by hand or comes from a pool (PyTorch: expandable_segments, "
+        "this memory was mapped manually or comes from a pool (PyTorch: expandable_segments, "
         "cudaMallocAsync)");
   }
   return {};
 }
 
-/// The uuid of the device that `data` is on.
+/// Queries the uuid of the device that `data` is on.
 template <class Driver>
 failure device_of(Driver& through, address data, uuid& result) {
   std::uint64_t ordinal = 0;
@@ -142,13 +142,13 @@ failure device_of(Driver& through, address data, uuid& result) {
   status said = attribute_of(through, pointer_attribute::device_ordinal, data, ordinal);
   if (said == status::success) said = through.device_get(&number, static_cast<int>(ordinal));
   if (said == status::success) said = through.device_get_uuid(&result, number);
-  return said == status::success ? failure() : status_failure(through, "asking on which device this memory is", said);
+  return said == status::success ? failure() : status_failure(through, "querying the device of this memory", said);
 }
 
 }  // namespace detail
 
-/// A handle of `bytes` from `data` on, for peers. Local; some microseconds. `unreachable` if no peer can open that
-/// memory: it must be staged then.
+/// Creates a handle of `bytes` from `data` on, for peers. Local; some microseconds. `unreachable` if no peer can open
+/// that memory: it must then be staged.
 template <class Driver>
 failure describe(Driver& through, address data, std::uint64_t bytes, const process_mark& own, memory_handle& result) {
   if (failure found = detail::openable(through, data)) return found;
@@ -157,16 +157,16 @@ failure describe(Driver& through, address data, std::uint64_t bytes, const proce
   std::uint64_t generation = 0;
   status said = through.mem_get_address_range(&base, &size, data);
   if (said == status::success) said = detail::attribute_of(through, pointer_attribute::buffer_id, data, generation);
-  if (said != status::success) return status_failure(through, "asking which allocation this memory is of", said);
+  if (said != status::success) return status_failure(through, "querying the allocation of this memory", said);
   memory_handle made{{}, {}, own, generation, base, size, data - base, bytes};
   if (data < base || !made.sound()) {
     return make_failure(errc::invalid_argument,
                         hocket::detail::concat({"a buffer of ", bytes, " bytes at offset ", data - base,
-                                                " leaves its allocation of ", size, " bytes"}));
+                                                " exceeds its allocation of ", size, " bytes"}));
   }
   if (failure found = detail::device_of(through, data, made.device)) return found;
   said = through.ipc_get_mem_handle(&made.allocation, base);
-  if (said != status::success) return status_failure(through, "making a handle of this memory for peers", said);
+  if (said != status::success) return status_failure(through, "creating a handle of this memory for peers", said);
   result = made;
   return {};
 }

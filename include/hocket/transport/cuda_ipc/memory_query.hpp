@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What kind of memory an address is of, as the driver says. Callers say it too; a wrong word there would be a crash of the
-/// processor or a copy of what lies elsewhere, so both are compared at each call.
+/// Queries the driver for the kind of memory at an address. Callers pass the kind too; a wrong one would crash the
+/// program or copy other memory, so each call compares both.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,14 +15,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// Where `at` is. Local; a fraction of a microsecond. Needs a context.
+/// Queries the kind of memory at `at`. Local; a fraction of a microsecond. Needs a context.
 template <class Driver>
 failure space_of(Driver& through, address at, memory_space& result) {
   std::uint64_t type = 0, managed = 0;  // wide enough whatever the driver writes
   pointer_attribute which[] = {pointer_attribute::memory_type, pointer_attribute::is_managed};
   void* values[] = {&type, &managed};
   const status said = through.pointer_get_attributes(2U, which, values, at);
-  if (said != status::success) return status_failure(through, "asking what kind of memory a buffer is", said);
+  if (said != status::success) return status_failure(through, "querying the kind of memory of a buffer", said);
   if (managed != 0) {
     result = memory_space::managed;
   } else if (type == static_cast<std::uint64_t>(memory_type::device)) {

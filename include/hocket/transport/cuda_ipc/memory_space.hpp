@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kinds of memory that CUDA knows. Callers say in the type of a buffer which it is.
+/// The kinds of memory that CUDA knows. The type of a caller's buffer specifies the kind.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -9,21 +9,21 @@ HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
 enum class memory_space : int {
-  plain,   ///< of the host, and the driver knows nothing of it
-  pinned,  ///< of the host, and locked in place: devices copy it without a stop
+  plain,   ///< host memory that the driver does not know
+  pinned,  ///< page-locked host memory, which devices copy asynchronously
   device,
-  managed  ///< moves between host and devices as it is used
+  managed  ///< memory that moves between host and devices on use
 };
 
-/// For people: "lies in ...".
+/// Returns words for messages: "lies in ...".
 inline const char* words_for(memory_space what) noexcept {
   switch (what) {
-    case memory_space::pinned: return "pinned memory of the host";
-    case memory_space::device: return "memory of a device";
+    case memory_space::pinned: return "pinned host memory";
+    case memory_space::device: return "device memory";
     case memory_space::managed: return "managed memory";
     case memory_space::plain: break;
   }
-  return "plain memory of the host";
+  return "plain host memory";
 }
 
 }  // namespace cuda_ipc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory of this rank's device that peers have mapped. To free it while they have is undefined, and no destructor can
-/// know: so it is freed by the teardown of all ranks, and one that never comes leaves it to the end of the process.
+/// Device memory of this rank that peers may have mapped. Freeing it while it is mapped is undefined, and a destructor
+/// can't know that. So the collective teardown frees it; without teardown it stays allocated until the process ends.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,7 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// All of it that belongs to one rank's share of a communicator.
+/// All peer-visible memory of one rank's share of a communicator.
 template <class Driver>
 class peer_visible_memory {
  public:
@@ -27,7 +27,7 @@ class peer_visible_memory {
     for (piece& each : pieces_) each.memory.abandon();
   }
 
-  /// At least `bytes`, to be lent: what was given back, or more. Local.
+  /// Returns at least `bytes` in `result`: memory that was given back, or new memory. Local.
   failure allocate(std::size_t bytes, address& result) {
     for (piece& each : pieces_) {
       if (!each.spare || each.bytes < bytes) continue;
@@ -41,13 +41,13 @@ class peer_visible_memory {
     result = pieces_.back().memory.get();
     return {};
   }
-  /// Nobody uses what is there any more; peers may still have it mapped. Nothing else than what was allocated is taken.
+  /// Gives back memory that is no longer used; peers may still have it mapped. Ignores other addresses.
   void give_back(address what) noexcept {
     for (piece& each : pieces_) each.spare = each.spare || each.memory.get() == what;
   }
 
-  /// Frees all of it: only if no peer that lives has it mapped. All is given back even if the driver complains, which is
-  /// the result then.
+  /// Frees all memory. No live peer may have it mapped. Continues after an error of the driver, and returns the first
+  /// one.
   failure free_all() {
     failure first;
     for (piece& each : pieces_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory, streams and events of the driver that are given back by whoever made them, on every way out of a function. What work
-/// that does not end may still use can be abandoned: to free it would wait for that work.
+/// Owners of the driver's memory, streams and events, which release them on every return path. A resource that endless
+/// work may still use can be abandoned, because freeing it would wait for that work.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,14 +19,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// A driver, and the context in which it is asked. Both must outlive what refers to them.
+/// A driver, and the context in which it is called. Both must outlive objects that refer to them.
 template <class Driver>
 struct driver_context {
   Driver* through = nullptr;
   context_handle where = nullptr;
 };
 
-/// One thing of the driver. `Kind` knows how it is made and given back. Move-only.
+/// One resource of the driver. `Kind` creates and releases it. Move-only.
 template <class Driver, class Kind>
 class resource {
  public:
@@ -60,7 +60,7 @@ class resource {
   value_type get() const noexcept { return value_; }
   explicit operator bool() const noexcept { return value_ != value_type{}; }
 
-  /// Gives it back now. What the driver complains of then may be anything that went wrong before.
+  /// Releases the resource now. An error that the driver then returns may be that of earlier work.
   failure give_back() {
     if (value_ == value_type{}) return {};
     const context_scope scope(*from_.through, from_.where);
@@ -68,7 +68,7 @@ class resource {
     return said == status::success ? failure() : status_failure(*from_.through, Kind::giving_back, said);
   }
 
-  /// Leaves it to the end of the process.
+  /// Leaves the resource allocated until the process ends.
   void abandon() noexcept { value_ = value_type{}; }
 
  private:
@@ -80,8 +80,8 @@ namespace detail {
 
 struct device_memory_kind {
   using value_type = address;
-  static constexpr std::string_view making = "allocating memory of the device";
-  static constexpr std::string_view giving_back = "freeing memory of the device";
+  static constexpr std::string_view making = "allocating device memory";
+  static constexpr std::string_view giving_back = "freeing device memory";
 
   static status make(auto& through, address& result, std::size_t bytes) { return through.mem_alloc(&result, bytes); }
   static status give_back(auto& through, address which) { return through.mem_free(which); }
@@ -111,7 +111,7 @@ struct pinned_memory_kind {
 
 struct stream_kind {
   using value_type = stream_handle;
-  static constexpr std::string_view making = "making a stream";
+  static constexpr std::string_view making = "creating a stream";
   static constexpr std::string_view giving_back = "destroying a stream";
 
   static status make(auto& through, stream_handle& result) {
@@ -122,7 +122,7 @@ struct stream_kind {
 
 struct event_kind {
   using value_type = event_handle;
-  static constexpr std::string_view making = "making an event";
+  static constexpr std::string_view making = "creating an event";
   static constexpr std::string_view giving_back = "destroying an event";
 
   static status make(auto& through, event_handle& result) {
@@ -144,12 +144,12 @@ using owned_stream = resource<Driver, detail::stream_kind>;
 template <class Driver>
 using owned_event = resource<Driver, detail::event_kind>;
 
-/// Waits until the work on `which` is done: `timeout` at `until`. An error that the driver tells of may be that of other
-/// work, so it is asked again, and the error is the result when the stream is idle. `idle` tells whether it is for certain:
-/// what it uses must not be freed otherwise.
+/// Waits until the work on `which` is done: `timeout` at `until`. An error that the driver returns may be that of other
+/// work, so the stream is queried again, and the error is the result once it is idle. `idle` is true only if the stream
+/// is certainly idle; otherwise the memory that it uses must not be freed.
 template <class Driver>
 failure finish(Driver& through, stream_handle which, const deadline& until, bool& idle) {
-  constexpr int most_errors = 16;  // in a row: the context is broken, and says nothing else any more
+  constexpr int most_errors = 16;  // in a row: the context is broken, and returns only errors
   failure first;
   idle = false;
   for (int errors = 0; errors < most_errors;) {
