@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ranks that order each other's streams: what they share, from the first exchange to the last.
+/// A group of ranks that order each other's streams, and all that they share from the first exchange to the last.
 ///
-/// Each rank lends the others words in memory of its device; `signal` is a stream that writes a peer's word, `wait` one that
-/// waits for its own and puts it back. Nothing spins in a kernel, and no rank needs the host of another while streams
-/// work. Which words, and why they are free in time: plan/signal_reuse.hpp. Those of messages: plan/merged_lanes.hpp.
+/// Each rank offers the others words in its device memory; for `signal` a stream writes a peer's word, for `wait` it
+/// waits for its own word and resets it. No kernel spins, and no rank needs another rank's host while streams work. For
+/// the choice of words and why they are free in time, see plan/signal_reuse.hpp; for messages, plan/merged_lanes.hpp.
 ///
-/// **One operation after the other.** All operations of a group are one sequence, the same on all ranks. Two that are on
-/// different streams of a rank are ordered by an event. What a graph has captured is ordered by whoever launches
-/// graphs: one after the other, and in the same order on all ranks.
+/// **One operation after the other.** All operations of a group are one sequence, the same on all ranks. Two operations
+/// on different streams of a rank are ordered by an event. The caller must order graphs that contain captured
+/// operations: one after the other, and in the same order on all ranks.
 ///
-/// **What ends a wait.** A stream has no deadline. `finish` has: when it passes, or a peer has given up or ended, the
-/// group is over. Then this rank writes the words that its own streams wait for, itself, until these have run dry; results
-/// mean nothing then, and the error says so. What does not run dry is never freed.
+/// **What ends a wait.** A stream has no deadline, but `finish` has. When it passes, or a peer has abandoned the group
+/// or ended, the group ends. Then this rank writes the words that its own streams wait for, until the streams are idle;
+/// their results are invalid, and an error reports that. Resources of a stream that does not end are never freed.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -58,40 +58,40 @@ namespace cuda_ipc {
 
 struct group_options {
   device_number device = 0;
-  process_mark process;  ///< of this rank: `own_mark()`
+  process_mark process;  ///< `own_mark()` of this rank
   deadline until;        ///< for making the group
-  /// A stream that operations will be on: it works once while the group is made, if threads share its device.
+  /// A stream for operations: runs its first work while the group is made, if threads share its device.
   stream_handle stream = nullptr;
-  /// How many streams of a process work side by side on a device; 0: what CUDA_DEVICE_MAX_CONNECTIONS says, or 8.
+  /// Number of streams of a process that run concurrently on a device; 0: CUDA_DEVICE_MAX_CONNECTIONS, or 8.
   int connections = 0;
-  /// Gives a stream all words that follow each other at once. A call for each would do the same, and costs more.
+  /// Passes consecutive word operations to a stream in one call. One call for each has the same effect, but costs more.
   bool batches = true;
-  /// Whether a peer's process has ended; empty: the kernel is asked.
+  /// Returns whether a peer's process has ended; empty: the kernel is queried.
   std::function<bool(int peer)> has_ended = {};
-  /// Asked now and then while streams are waited for: a reason to wait no longer. Empty: there is none.
+  /// Called now and then while waiting for streams: returns a failure that ends the wait. Empty: never ends a wait.
   std::function<failure()> interrupted = {};
-  /// Told why the group is over, before peers hear that this rank has given up and streams run dry.
+  /// Called with the reason when the group ends, before peers learn of it and streams are drained.
   std::function<void(const failure&)> ends = {};
-  /// How long streams may take to run dry once the group is over.
+  /// Time that streams may take to become idle once the group has ended.
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };
 
-/// One rank's part. Used by one thread at a time.
+/// One rank's part of a group. One thread at a time.
 template <class Driver>
 class group {
  public:
   using lease = typename mapping_cache<Driver>::lease;
 
-  /// What one bound operation holds while a stream may touch it.
+  /// Resources of one bound operation, held while a stream may use them.
   struct in_flight_operation {
-    std::uint64_t number = 0;  ///< of those that all ranks have bound
+    std::uint64_t number = 0;  ///< position among the operations that all ranks have bound
     std::vector<lease> leases;
     device_memory<Driver> scratch;
-    address peer_visible = 0;    ///< scratch that peers read
-    owned_event<Driver> passed;  ///< after the last time that it was enqueued
+    address peer_visible = 0;    ///< scratch memory that peers read
+    owned_event<Driver> passed;  ///< recorded after it was last enqueued
     bool recorded = false;
     bool captured = false;  ///< a graph may replay it at any time
-    bool dropped = false;   ///< nobody will enqueue it again
+    bool dropped = false;   ///< it will not be enqueued again
 
     void abandon() noexcept {
       for (lease& each : leases) each.abandon();
@@ -103,14 +103,14 @@ class group {
   group(const group&) = delete;
   group& operator=(const group&) = delete;
 
-  /// Without `close` nothing that peers may have mapped is freed, and nothing that a stream may touch.
+  /// Without `close`, memory that peers may have mapped or a stream may use is not freed.
   ~group() {
     if (!closed_) abandon();
   }
 
   /// Makes the group. Collective over the `ranks` that `exchange` joins; milliseconds. All ranks get one, or the same
   /// error, which names a rank: `unreachable` if two can't reach each other's memory, or a stream can't wait for words;
-  /// `bad_environment` if ranks of a process would hold each other up on a device; what the driver says. Throws what
+  /// `bad_environment` if ranks of a process would block each other on a device; errors of the driver. Throws what
   /// `exchange` throws. Driver and context must outlive the group.
   static failure make(const driver_context<Driver>& at, int rank, int ranks,
                       const transport::exchange_function& exchange, group_options options,
@@ -131,22 +131,22 @@ class group {
   const driver_context<Driver>& where() const noexcept { return at_; }
   const word_layout& words() const noexcept { return layout_; }
   bool batches() const noexcept { return options_.batches; }
-  /// Whether all ranks are on the same device.
+  /// True if all ranks are on the same device.
   bool one_device() const noexcept { return one_device_; }
 
-  /// The word of `owner` for a signal of `from`, as this rank reaches it.
+  /// Returns this rank's address of the word of `owner` for a signal of `from`.
   address word(int owner, word_bank bank, unsigned number, int from) const noexcept {
     const address base = owner == rank_ ? own_words_ : their_words_[static_cast<std::size_t>(owner)].data();
     return base + layout_.offset(bank, number, from);
   }
-  /// What the waits of this rank's streams are to be.
+  /// Returns the flags for waits of this rank's streams.
   unsigned wait_flags() const noexcept { return wait_until_at_least | (order_.flushes ? wait_then_flush : 0U); }
 
   export_cache<Driver>& exports() noexcept { return exports_; }
   const peer_visible_memory<Driver>& peer_visible() const noexcept { return peer_visible_; }
   mapping_cache<Driver>& mappings() noexcept { return mappings_; }
 
-  /// Why nothing can be enqueued any more; none if it can.
+  /// Returns why operations can't be enqueued any more; no failure if they can.
   failure usable() const {
     if (closed_) return make_failure(errc::revoked, "the group of these ranks was closed");
     if (!over_) return {};
@@ -154,74 +154,74 @@ class group {
                         {.peer = over_.context.peer});
   }
 
-  /// Checks that a stream can wait for others; `misuse` says why it can't. Sets `capturing` to whether it is captured: then
-  /// its flags play no part, and the driver refuses to name them.
+  /// Checks that a stream can wait for others; sets `misuse` if it can't. Sets `capturing` to whether it is captured:
+  /// its flags are then irrelevant, and the driver refuses to return them.
   failure check(stream_handle stream, bool& capturing, failure& misuse) {
     if (is_default_stream(stream)) {
       misuse =
           make_failure(errc::invalid_argument,
-                       "the default stream holds up all others, and so those that it would wait for: make one with "
-                       "cudaStreamNonBlocking");
+                       "the default stream blocks all other streams, including those that it would wait for: create "
+                       "one with cudaStreamNonBlocking");
     }
     if (misuse) return {};
     capture_status now = capture_status::none;
     status said = through().stream_is_capturing(stream, &now);
-    if (said != status::success) return status_failure(through(), "asking whether a stream is captured", said);
+    if (said != status::success) return status_failure(through(), "querying whether a stream is captured", said);
     capturing = now != capture_status::none;
     if (capturing || !shares_context_) return {};
     unsigned flags = 0;
     said = through().stream_get_flags(stream, &flags);
-    if (said != status::success) return status_failure(through(), "asking how a stream was made", said);
+    if (said != status::success) return status_failure(through(), "querying the flags of a stream", said);
     if ((flags & stream_non_blocking) != 0) return {};
     misuse = make_failure(errc::invalid_argument,
-                          "the stream waits for the default stream, and that for it: a copy there by one rank would "
-                          "hold up what another waits for, as ranks are threads on one device; make streams with "
-                          "cudaStreamNonBlocking");
+                          "the stream and the default stream wait for each other: a copy there by one rank would block "
+                          "work that another rank waits for, because ranks are threads on one device; create streams "
+                          "with cudaStreamNonBlocking");
     return {};
   }
 
-  /// A flight that this group keeps until it has passed.
+  /// Returns a new record of an operation, which this group retains until the operation has passed.
   std::shared_ptr<in_flight_operation> new_in_flight_operation() {
     reap();
     in_flight_.push_back(std::make_shared<in_flight_operation>());
     return in_flight_.back();
   }
 
-  /// All ranks have bound the operation.
+  /// Numbers an operation that all ranks have bound.
   void admit(in_flight_operation& what) noexcept { what.number = ++bound_; }
 
-  /// Frees what flights had that are over. The driver may wait for streams then, and these for ranks that have yet to enqueue:
-  /// so when all have enqueued what they had to.
+  /// Frees the resources of completed operations. The driver may then wait for streams, and these for ranks that have
+  /// not enqueued yet; so call it only when all ranks have enqueued their operations.
   void free_reaped() { reaped_.clear(); }
 
-  /// Scratch that peers may map, kept as long as `what` is; then the next one gets it. Local.
+  /// Allocates scratch memory that peers may map, for the lifetime of `what`; it is reused afterwards. Local.
   failure allocate_peer_visible(in_flight_operation& what, std::size_t bytes) {
     return peer_visible_.allocate(bytes, what.peer_visible);
   }
 
-  /// To be held while an operation is enqueued: empty where no other rank shares the context, or the stream is captured.
+  /// Returns a lock to hold while enqueueing: empty if no other rank shares the context, or the stream is captured.
   std::unique_lock<std::mutex> turn(bool capturing) const {
     return shares_context_ && !capturing ? std::unique_lock(detail::turns_of_threads())
                                          : std::unique_lock<std::mutex>();
   }
 
-  /// Before an operation is enqueued on `stream`. Local.
+  /// Call before an operation is enqueued on `stream`. Local.
   failure begin(stream_handle stream, bool capturing) {
     if (failure found = usable()) return found;
     if (capturing || last_ == nullptr || !last_->recorded) return {};
     const status said = through().stream_wait_event(stream, last_->passed.get(), 0U);
     return said == status::success ? failure()
-                                   : status_failure(through(), "putting a stream behind the last operation", said);
+                                   : status_failure(through(), "ordering a stream after the last operation", said);
   }
 
-  /// Afterwards.
+  /// Call after the operation was enqueued.
   failure end(stream_handle stream, const std::shared_ptr<in_flight_operation>& what, bool capturing) {
     if (capturing) {
       what->captured = true;
       return {};
     }
     const status said = through().event_record(what->passed.get(), stream);
-    if (said != status::success) return status_failure(through(), "marking the end of an operation", said);
+    if (said != status::success) return status_failure(through(), "recording the end of an operation", said);
     what->recorded = true;
     last_ = what;
     history_ = (history_ ^ what->number) * 0x9e3779b97f4a7c15U;
@@ -230,22 +230,23 @@ class group {
     return {};
   }
 
-  /// Waits until all that was enqueued on `stream` is done. Local. `timeout` at `until`, with the name of a rank that has
-  /// not come to an operation that this one has enqueued; `mismatch` if a rank has enqueued operations in another order;
-  /// `aborted` if a peer has given up; `peer_lost` if its process has ended; what the driver says. After any of these the group is over, and results mean nothing.
+  /// Waits until all work on `stream` is done. Local. `timeout` at `until` names a rank that has enqueued fewer
+  /// operations than this rank; `mismatch` if a rank has enqueued operations in another order; `aborted` if a peer has
+  /// abandoned the group; `peer_lost` if its process has ended; errors of the driver. After any of these the group has
+  /// ended, and results are invalid.
   failure finish(stream_handle stream, const deadline& until) {
     const context_scope scope(through(), at_.where);
     if (failure found = scope.refused()) return give_up(stream, std::move(found));
     return wait_for([&] { return through().stream_query(stream); }, stream, until);
   }
-  /// The same for one operation.
+  /// Like `finish`, for one operation.
   failure finish(const std::shared_ptr<in_flight_operation>& what, const deadline& until) {
     if (!what->recorded) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
     if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
     return wait_for(query_of(*what), nullptr, until);
   }
-  /// Whether it is `done`, without waiting; with the failures of `finish`.
+  /// Sets `done` without waiting, with the failures of `finish`.
   failure test(const std::shared_ptr<in_flight_operation>& what, const deadline& until, bool& done) {
     done = !what->recorded;
     if (done) return over_ ? usable() : failure();
@@ -254,8 +255,8 @@ class group {
     return look(query_of(*what), nullptr, until, true, done);
   }
 
-  /// Ends the group on this rank because of `cause`, tells the others, and lets `stream`, and what else is under way, run
-  /// dry. The result is `cause`.
+  /// Ends the group on this rank because of `cause`, reports that to the others, and drains `stream` and all active
+  /// operations. Returns `cause`.
   failure give_up(stream_handle stream, failure cause) {
     if (!over_) {
       over_ = cause;
@@ -266,12 +267,11 @@ class group {
     return cause;
   }
 
-  /// Ends the group. Collective; ranks may come at any time. Waits for what is under way, unmaps, waits for the others
-  /// and frees. Graphs that replay operations of this group must be done. May be called again after `timeout`.
+  /// Ends the group. Collective; ranks may arrive at any time. Waits for active operations, unmaps, waits for the
+  /// others and frees. Graphs that replay operations of this group must be done. May be called again after `timeout`.
   ///
-  /// - what `finish` says of an operation that is under way: all is freed nevertheless, if streams have run dry.
-  /// - what teardown says: see there. What interrupts waits leaves others as long as streams may take to run dry, and is the result, whether all was freed or
-  ///   not.
+  /// - errors of `finish` for an active operation: everything is freed if the streams have become idle.
+  /// - errors of teardown. An interruption leaves others the time of `drain`, and is returned even if all was freed.
   failure close(const deadline& until) {
     if (closed_) return {};
     failure first;
@@ -284,8 +284,8 @@ class group {
       abandon();
       return first ? first
                    : make_failure(errc::timeout,
-                                  "a stream of this rank does not end: what it may touch is left to the end of the "
-                                  "process");
+                                  "the work on a stream of this rank does not end: the memory that it may use stays "
+                                  "allocated until the process ends");
     }
     for (const auto* const all : {&in_flight_, &reaped_}) {
       for (const std::shared_ptr<in_flight_operation>& each : *all) each->leases.clear();
@@ -300,7 +300,7 @@ class group {
     failure ending = teardown_(peers, until, interrupted, options_.drain);
     closed_ = teardown_.done();
     if (closed_) free_all();
-    if (cancelled && !over_) {  // and nobody has heard of it
+    if (cancelled && !over_) {  // and has not been reported
       over_ = cancelled;
       if (options_.ends) options_.ends(cancelled);
       if (!first) first = std::move(cancelled);
@@ -309,7 +309,7 @@ class group {
   }
 
   bool closed() const noexcept { return closed_; }
-  /// How many operations it keeps.
+  /// Returns the number of operations that the group retains.
   std::size_t in_flight() const noexcept { return in_flight_.size(); }
 
  private:
@@ -355,7 +355,7 @@ class group {
     return make_failure(errc::unreachable, "streams of this device can't wait for words: " + order_.why_not);
   }
 
-  /// On the stream that may have to rescue others: that it has a connection then, it must have worked before.
+  /// Clears the words on the stream that may have to rescue others: its first work ensures that it has a connection.
   failure clear_words() {
     pinned_memory<Driver> zeros;
     failure found = pinned_memory<Driver>::make(at_, zeros, layout_.bytes());
@@ -377,7 +377,7 @@ class group {
     return found;
   }
 
-  /// Everything that peers have told, opened.
+  /// Opens everything that peers have offered.
   failure open_all(const std::vector<std::vector<std::byte>>& told, const reach& reached) {
     std::vector<std::vector<std::byte>> tickets;
     std::vector<memory_handle> handles;
@@ -385,7 +385,7 @@ class group {
       const std::span<const std::byte> bytes(each);
       const std::size_t split = std::min(bytes.size(), encoded_handle_bytes);
       const std::optional<memory_handle> handle = decode(bytes.first(split));
-      if (!handle) return make_failure(errc::corrupted, "a rank has offered no words that make sense");
+      if (!handle) return make_failure(errc::corrupted, "a rank has offered an invalid handle of its words");
       handles.push_back(*handle);
       tickets.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(split), bytes.end());
     }
@@ -413,7 +413,7 @@ class group {
     return {};
   }
 
-  /// With other ranks of this process, on one device.
+  /// Finds out whether other ranks of this process share the device, and checks that they can.
   failure share(const std::vector<memory_handle>& all) {
     const auto together = std::count_if(all.begin(), all.end(), [&](const memory_handle& each) {
       return each.process.same_process(options_.process) && each.device == all[index(rank_)].device;
@@ -423,8 +423,8 @@ class group {
                            : failure();
   }
 
-  /// Gives the stream of the options its first work and waits for it: see check_shared_device.hpp. The word is that for signals
-  /// of this rank to itself, which there are none of.
+  /// Enqueues the first work on the stream of the options and waits for it: see check_shared_device.hpp. Writes the
+  /// word for signals of this rank to itself, which is otherwise unused.
   failure settle() {
     const stream_handle stream = options_.stream;
     if (!shares_context_ || is_default_stream(stream)) return {};
@@ -436,7 +436,7 @@ class group {
     if (said == status::success) {
       said = through().stream_write_value_32(stream, own_words_ + layout_.offset(word_bank::early, 0, rank_), 0U, 0U);
     }
-    if (said != status::success) return status_failure(through(), "giving a stream its first work", said);
+    if (said != status::success) return status_failure(through(), "enqueueing the first work on a stream", said);
     bool idle = false;
     failure found = cuda_ipc::finish(through(), stream, options_.until, idle);
     if (!idle) stuck_ = true;
@@ -452,11 +452,11 @@ class group {
     has_ended_ = [watches](int peer) { return (*watches)(peer); };
   }
 
-  /// After a failure that all ranks know of. Nothing is freed before all have unmapped.
+  /// Cleans up after a failure that all ranks know of. Frees nothing before all have unmapped.
   void undo(const transport::exchange_function& exchange) {
     their_words_.clear();
     failure unmapping = mappings_.close_all();
-    if (mappings_.size() == 0) unmapping = {};  // what the driver complains of then can't be used either
+    if (mappings_.size() == 0) unmapping = {};  // a mapping that fails to close is unusable anyway
     const failure found = detail::agreed(unmapping, static_cast<std::size_t>(ranks_), exchange);
     if (!found && !stuck_) static_cast<void>(peer_visible_.free_all());
     closed_ = true;
@@ -464,7 +464,7 @@ class group {
 
   // ── Waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Asks whether an operation is done.
+  /// Returns a function that queries whether an operation is done.
   auto query_of(const in_flight_operation& what) const {
     return [this, &what] { return through().event_query(what.passed.get()); };
   }
@@ -483,7 +483,7 @@ class group {
     }
   }
 
-  /// Whether what `query` asks for is done; or why it will not be.
+  /// Sets `done` to whether `query` succeeds; or returns why it never will.
   template <class Query>
   failure look(const Query& query, stream_handle stream, const deadline& until, bool ask_kernel, bool& done) {
     const status said = query();
@@ -494,7 +494,7 @@ class group {
     if (!done) {
       if (failure found = interruption()) return give_up(stream, std::move(found));
     }
-    // A peer that has given up has said so before it signalled what it had not done.
+    // A peer that abandons the group reports that before it signals work that it has not done.
     if (failure found = peers_failed(ask_kernel && !done)) return give_up(stream, said_by(std::move(found)));
     const bool late = !done && until.passed();
     if (done || late) {
@@ -505,7 +505,7 @@ class group {
   }
 
   failure interruption() const { return options_.interrupted ? options_.interrupted() : failure(); }
-  /// Whoever gives up may have told first, elsewhere, why: that says more.
+  /// Prefers an interruption to `found`: the abandoning rank may have reported a more precise reason elsewhere before.
   failure said_by(failure found) const {
     failure told = interruption();
     return told ? told : found;
@@ -515,10 +515,10 @@ class group {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_) continue;
       if (const int blamed = host_.blamed_by(peer); blamed >= 0 && blamed < ranks_) {
-        const std::string fault = blamed == peer ? "" : hocket::detail::concat({", for rank ", blamed});
+        const std::string fault = blamed == peer ? "" : hocket::detail::concat({" because of rank ", blamed});
         return make_failure(
             errc::aborted,
-            hocket::detail::concat({"rank ", peer, " has given up", fault, ": what it was to contribute is not there"}),
+            hocket::detail::concat({"rank ", peer, " has abandoned the group", fault, ": its contribution is missing"}),
             {.peer = blamed});
       }
       if (ask_kernel && has_ended_(peer)) {
@@ -532,13 +532,12 @@ class group {
     for (int peer = 0; peer < ranks_; ++peer) {
       const std::uint64_t other = peer == rank_ ? 0 : host_.first_difference(peer);
       if (other == 0) continue;
-      return make_failure(
-          errc::mismatch,
-          hocket::detail::concat(
-              {"operation ", other, " that rank ", peer,
-               " has enqueued is another than this rank's: all ranks must enqueue the same calls in the "
-               "same order"}),
-          {.peer = peer});
+      return make_failure(errc::mismatch,
+                          hocket::detail::concat(
+                              {"operation ", other, " that rank ", peer,
+                               " has enqueued differs from this rank's: all ranks must enqueue the same calls in the "
+                               "same order"}),
+                          {.peer = peer});
     }
     return {};
   }
@@ -551,11 +550,11 @@ class group {
                                                   " operations, this rank ", operations_}),
                           {.peer = peer});
     }
-    return make_failure(errc::timeout, "all ranks have enqueued the operation, and the work on the stream did not end");
+    return make_failure(errc::timeout, "all ranks have enqueued the operation, but the work on the stream did not end");
   }
 
-  /// Signals to this rank's own streams what they wait for, until they wait for nothing. Each of them resets words, and so
-  /// has to be told again. False if they do not end, or the driver does not say that they did.
+  /// Signals this rank's own streams until they no longer wait. Repeats that, because each wait resets its word.
+  /// Returns false if the streams do not end, or the driver does not confirm it.
   bool drained(stream_handle stream) {
     const context_scope scope(through(), at_.where);
     const deadline until = deadline::after(options_.drain);
@@ -584,7 +583,7 @@ class group {
     return true;
   }
 
-  // ── Keeping ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Storage ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void reap() {
     if (std::none_of(in_flight_.begin(), in_flight_.end(), [](const auto& each) { return each->dropped; })) return;
@@ -598,7 +597,7 @@ class group {
     });
   }
 
-  /// Operations may still hold their flights.
+  /// Frees all operations. Callers may still hold their records.
   void free_all() {
     for (const std::shared_ptr<in_flight_operation>& each : in_flight_) {
       each->scratch = {};
@@ -637,14 +636,14 @@ class group {
   owned_stream<Driver> rescue_;
   std::function<bool(int)> has_ended_;
   std::vector<std::shared_ptr<in_flight_operation>> in_flight_;
-  std::vector<std::shared_ptr<in_flight_operation>> reaped_;  ///< are over, and not freed yet
+  std::vector<std::shared_ptr<in_flight_operation>> reaped_;  ///< completed, and not freed yet
   std::shared_ptr<in_flight_operation> last_;
-  std::uint64_t bound_ = 0;       ///< operations, by all ranks together
-  std::uint64_t operations_ = 0;  ///< that were enqueued
-  std::uint64_t history_ = 0;     ///< which these were, in their order
+  std::uint64_t bound_ = 0;       ///< operations that all ranks have bound
+  std::uint64_t operations_ = 0;  ///< operations that were enqueued
+  std::uint64_t history_ = 0;     ///< hash of these, in their order
   failure over_;
   bool one_device_ = false;
-  bool shares_context_ = false;  ///< with other ranks
+  bool shares_context_ = false;  ///< other ranks use the same context
   bool stuck_ = false;
   bool closed_ = false;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether ranks can really reach each other's memory. What the driver says of that is wrong on some machines, in both
-/// directions: peer access that is promised and brings other bytes, or handles that open and can't be read. So each pair
-/// tries: bytes are copied from the peer's memory and back into it, and both sides look at what has come.
+/// A probe of whether ranks can really reach each other's memory. The driver's answer is wrong on some machines:
+/// promised peer access delivers other bytes, or handles open but can't be read. So each pair tries: it copies bytes
+/// from the peer's memory and back into it, and both sides check the result.
 ///
-/// What a communicator makes of it is a table that is equal on all ranks. A pair that can't has its reason there, in words
-/// for a person; its buffers are then staged through pinned memory.
+/// The result is a table that is equal on all ranks. It contains a readable reason for each pair that can't; the
+/// buffers of that pair are then staged through pinned memory.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -35,14 +35,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// Which ranks reach which. Equal on all ranks.
+/// The table of which ranks reach which. Equal on all ranks.
 class reach {
  public:
   explicit reach(std::size_t ranks = 0) : ranks_(ranks), reasons_(ranks * ranks) {}
 
-  /// Why ranks `a` and `b` can't reach each other's memory; empty if they can.
+  /// Returns why ranks `a` and `b` can't reach each other's memory; empty if they can.
   const std::string& why_not(int a, int b) const noexcept { return reasons_[index(a, b)]; }
-  /// Whether all reach all.
+  /// True if all ranks reach all ranks.
   bool complete() const noexcept {
     for (const std::string& each : reasons_) {
       if (!each.empty()) return false;
@@ -68,14 +68,14 @@ namespace detail {
 
 inline constexpr std::size_t probe_block = 4096;
 
-/// What a rank offers to be read and written: a block of its own, and one for each rank.
+/// Memory that a rank offers for reading and writing: its own block, and one for each rank.
 struct probe_offer {
   memory_handle memory;
-  std::uint64_t seed = 0;     ///< of the bytes in it
-  std::uint64_t context = 0;  ///< of use in the same process only
+  std::uint64_t seed = 0;     ///< seed of the bytes in it
+  std::uint64_t context = 0;  ///< only valid in the same process
 };
 
-/// Bytes that nobody has by chance.
+/// Fills a block with bytes that memory does not contain by chance.
 inline void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) noexcept {
   for (std::size_t at = 0; at + sizeof seed <= bytes.size(); at += sizeof seed) {
     std::uint64_t word = seed += 0x9E3779B97F4A7C15U;
@@ -91,12 +91,12 @@ inline bool has_pattern(std::span<const std::byte> bytes, std::uint64_t seed) {
   return std::memcmp(expected.data(), bytes.data(), bytes.size()) == 0;
 }
 
-/// Of what `rank` writes into the memory of a rank that has offered with `seed`.
+/// Returns the seed of the bytes that `rank` writes into the memory of a rank that has offered with `seed`.
 constexpr std::uint64_t answer_seed(std::uint64_t seed, std::size_t rank) noexcept {
   return ~seed + (rank + 1) * 0xD1342543DE82EF95U;
 }
 
-/// How a rank begins: a text may be as long as an offer.
+/// First byte of a rank's answer: a refusal text may be as long as an offer.
 inline constexpr std::uint8_t refuses = 0, offers = 1;
 
 inline std::vector<std::byte> encode_offer(const probe_offer& what) {
@@ -115,7 +115,7 @@ inline std::vector<std::byte> encode_refusal(const std::string& why) {
   return out;
 }
 
-/// The offer, or nothing and `why`: what the rank has said instead.
+/// Decodes an offer; or returns nothing and sets `why` to the rank's refusal.
 inline std::optional<probe_offer> decode_offer(std::span<const std::byte> bytes, std::size_t room, std::string& why) {
   bootstrap::detail::blob_reader from(bytes);
   const auto begins = from.integer<std::uint8_t>();
@@ -132,11 +132,11 @@ inline std::optional<probe_offer> decode_offer(std::span<const std::byte> bytes,
     result.memory = *memory;
     return result;
   }
-  why = "what it offers makes no sense";
+  why = "its offer is invalid";
   return std::nullopt;
 }
 
-/// Texts, one for each rank.
+/// Encodes texts, one for each rank.
 inline std::vector<std::byte> encode_reasons(const std::vector<std::string>& all) {
   std::vector<bootstrap::blob> blobs;
   for (const std::string& each : all) blobs.push_back(bootstrap::text_blob(each));
@@ -172,11 +172,11 @@ class prober {
     }
     reasons own = try_all();
     if (stuck_ && offers_[rank_]) own[rank_] = "a copy from or to a peer did not end";
-    opened_.close_all();  // before others free it: they do so after the last exchange
+    opened_.close_all();  // before others free their memory, after the last exchange
     const auto tried = all_reasons(exchange, own, ranks);
     const auto seen = all_reasons(exchange, look_at_answers(tried), ranks);
     for (std::size_t peer = 0; peer < ranks; ++peer) {
-      if (!tried[peer][peer].empty()) memory_.abandon();  // that copy may touch it
+      if (!tried[peer][peer].empty()) memory_.abandon();  // an unfinished copy may use it
     }
     return verdict(tried, seen);
   }
@@ -208,7 +208,7 @@ class prober {
     return describe(*at_.through, memory_.get(), bytes, own_, result);
   }
 
-  /// What others had in a probe before must not do for this one.
+  /// Returns a new seed, so that bytes of an earlier probe do not pass this one.
   std::uint64_t seed() const noexcept {
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     return static_cast<std::uint64_t>(now) ^ (static_cast<std::uint64_t>(own_.pid) << 40) ^ (rank_ << 32);
@@ -217,7 +217,7 @@ class prober {
   std::span<std::byte> block() const noexcept { return {static_cast<std::byte*>(pinned_.get()), probe_block}; }
   address pinned_address() const noexcept { return reinterpret_cast<address>(pinned_.get()); }
 
-  /// One block, done when this returns. If it goes on, what it uses is given up.
+  /// Copies one block and waits until the copy is done. If it does not end, abandons what it uses.
   failure copied(address to, address from) {
     if (stuck_) return make_failure(errc::timeout, "an earlier copy did not end");
     const context_scope scope(*at_.through, at_.where);
@@ -237,7 +237,7 @@ class prober {
     stream_.abandon();
   }
 
-  /// Threads of one process on one device reach what the first of them reaches: that one tries.
+  /// Returns the rank that probes for `rank`: threads of one process on one device reach what their first rank reaches.
   std::size_t first_of(std::size_t rank) const noexcept {
     if (!offers_[rank]) return rank;
     for (std::size_t each = 0; each < rank; ++each) {
@@ -265,7 +265,7 @@ class prober {
     return result;
   }
 
-  /// Why not, or nothing.
+  /// Returns why this rank does not reach the memory of `peer`; empty if it does.
   std::string try_one(std::size_t peer) {
     const probe_offer& offer = *offers_[peer];
     lease theirs;
@@ -274,7 +274,7 @@ class prober {
     if (!found) found = opened_.open(offer.memory, theirs);
     if (!found) found = copied(pinned_address(), theirs.data());
     if (!found && !has_pattern(block(), offer.seed)) {
-      found = make_failure(errc::corrupted, "bytes that were copied from there are not those that are there");
+      found = make_failure(errc::corrupted, "the bytes copied from there differ from those in that memory");
     }
     if (!found) {
       fill_pattern(block(), answer_seed(offer.seed, rank_));
@@ -286,7 +286,7 @@ class prober {
     return hocket::detail::concat({"rank ", rank_, " does not reach the memory of rank ", peer, ": ", found.message()});
   }
 
-  /// Between devices of this process. A copy alone would not tell: the driver takes it through the host where it must.
+  /// Enables access between devices of this process. A copy alone proves nothing: the driver may copy through the host.
   failure enable_access(const probe_offer& offer) {
     const context_scope scope(*at_.through, at_.where);
     if (failure found = scope.refused()) return found;
@@ -296,7 +296,7 @@ class prober {
     return status_failure(*at_.through, "enabling access between two devices", said);
   }
 
-  /// Whether those who have written here have been heard.
+  /// Checks the bytes that peers have written into this rank's memory.
   reasons look_at_answers(const std::vector<reasons>& tried) {
     reasons result(offers_.size());
     if (!offers_[rank_] || first_of(rank_) != rank_) return result;
@@ -304,7 +304,7 @@ class prober {
       if (peer == rank_ || !offers_[peer] || first_of(peer) != peer || !tried[peer][rank_].empty()) continue;
       failure found = copied(pinned_address(), memory_.get() + (peer + 1) * probe_block);
       if (!found && !has_pattern(block(), answer_seed(offers_[rank_]->seed, peer))) {
-        found = make_failure(errc::corrupted, "bytes that were written there have not come");
+        found = make_failure(errc::corrupted, "bytes that were written there have not arrived");
       }
       if (!found) continue;
       result[peer] =
@@ -356,10 +356,10 @@ class prober {
 
 }  // namespace detail
 
-/// Tries all pairs. Collective over the `ranks` that `exchange` joins, each once per life of its wire: three exchanges, a
-/// block of 4 KiB read and one written per pair of processes and devices. Equal on all ranks. What goes wrong in the
-/// driver is a reason in the result and no failure; copies end at `until`, and what they used is left to the end of the
-/// process if they do not. Throws what `exchange` throws. Leaves nothing mapped and nothing allocated.
+/// Probes all pairs. Collective over the `ranks` that `exchange` joins, once per domain: three exchanges, a block of 4
+/// KiB read and one written per pair of processes and devices. Equal on all ranks. An error of the driver is a reason
+/// in the result, not a failure; copies end at `until`, and what unfinished copies use stays allocated until the
+/// process ends. Throws what `exchange` throws. Otherwise leaves nothing mapped or allocated.
 template <class Driver>
 reach probe(const driver_context<Driver>& at, const process_mark& own, int rank, std::size_t ranks,
             const transport::exchange_function& exchange, const deadline& until) {

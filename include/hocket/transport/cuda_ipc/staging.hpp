@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How memory of a device comes to the host and back, chunk after chunk: pinned slots, and two streams of their own, so that
-/// copies in both directions and what the host does in between go on at the same time.
+/// Staging: copies device memory to the host and back, chunk by chunk, through pinned slots and on two separate
+/// streams, so that copies in both directions and the host's work in between overlap.
 ///
-/// The caller's stream is only looked at: what it was given before comes first (`follow`), and what it is given afterwards
-/// comes after the copies (`join`). A slot is used again, or freed, when no copy touches it any more, and never before.
+/// The caller's stream is only ordered: its earlier work precedes the copies (`follow`), and its later work follows
+/// them (`join`). A slot is reused or freed only when no copy uses it any more.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -32,18 +32,18 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// Chunks that can be under way at once: one on its way to the host, one there, one on its way back.
+/// Number of chunks in flight: one in transit to the host, one there, one in transit back.
 inline constexpr std::size_t staging_slots = 3;
 
-/// What one call at a time stages through, in one context. All but `open` and the destructor need that context to be the
-/// thread's.
+/// The staging resources of one call at a time, in one context. All members except `open` and the destructor require
+/// that the context is the thread's.
 template <class Driver>
 class staging_lane {
  public:
   staging_lane() = default;
   staging_lane(const staging_lane&) = delete;
   staging_lane& operator=(const staging_lane&) = delete;
-  /// Frees what no copy touches, and waits for that for a second at most. The rest is left to the end of the process.
+  /// Waits at most a second for the copies, and frees the slots; otherwise they stay allocated until the process ends.
   ~staging_lane() {
     if (!quiet(deadline::after(std::chrono::seconds(1)))) abandon();
   }
@@ -63,23 +63,23 @@ class staging_lane {
   }
   const driver_context<Driver>& at() const noexcept { return at_; }
 
-  /// What is copied to the host from now on is copied after what `stream` was given before. What is copied to the device
-  /// comes later still: the host waits for `is_down` first.
+  /// Orders later copies to the host after the earlier work of `stream`. Copies to the device come later still, because
+  /// the host waits for `is_down` first.
   failure follow(stream_handle stream) {
     status said = driver().event_record(begin_.get(), stream);
     if (said == status::success) said = driver().stream_wait_event(down_.get(), begin_.get(), 0U);
     return told("ordering copies after a stream's work", said);
   }
-  /// What `stream` is given from now on comes after what was copied to the device.
+  /// Orders later work of `stream` after the copies to the device.
   failure join(stream_handle stream) { return join(stream, up_, end_up_); }
-  /// ... and after what was copied from it.
+  /// Like `join`, but also orders after the copies to the host.
   failure join_both(stream_handle stream) {
     failure found = join(stream, up_, end_up_);
     failure other = join(stream, down_, end_down_);
     return found ? found : other;
   }
 
-  /// Whether slot `which` may be used for `bytes`; makes it so large if it is free.
+  /// Sets `ready` to whether slot `which` is free; if so, ensures that it has at least `bytes`.
   failure prepare(std::size_t which, std::size_t bytes, bool& ready) {
     slot& one = slots_[which];
     failure found = over(one.emptied, ready);
@@ -96,12 +96,12 @@ class staging_lane {
 
   failure copy_down(void* to, const void* from, std::size_t bytes) { return copy(to, from, bytes, down_); }
   failure copy_up(void* to, const void* from, std::size_t bytes) { return copy(to, from, bytes, up_); }
-  /// After the copies of a slot in one direction.
+  /// Call after the copies of a slot in one direction.
   failure note_down(std::size_t which) { return note(slots_[which].filled, down_); }
   failure note_up(std::size_t which) { return note(slots_[which].emptied, up_); }
   failure is_down(std::size_t which, bool& ready) { return over(slots_[which].filled, ready); }
 
-  /// Waits until no copy is under way; false if that is not so at `until`, or the driver does not say so.
+  /// Waits until no copy is in flight. Returns false at `until`, or if the driver does not confirm it.
   bool quiet(const deadline& until) noexcept {
     if (!down_ && !up_) return true;
     const context_scope scope(driver(), at_.where);
@@ -124,7 +124,7 @@ class staging_lane {
     return said == status::success ? failure() : status_failure(driver(), what, said);
   }
   failure note(const owned_event<Driver>& event, const owned_stream<Driver>& stream) {
-    return told("noting the end of a copy", driver().event_record(event.get(), stream.get()));
+    return told("recording the end of a copy", driver().event_record(event.get(), stream.get()));
   }
   failure copy(void* to, const void* from, std::size_t bytes, const owned_stream<Driver>& stream) {
     return told(
@@ -141,7 +141,7 @@ class staging_lane {
     ready = said == status::success;
     return ready || said == status::not_ready ? failure() : told("waiting for a copy", said);
   }
-  /// A driver also returns what went wrong before, so it is asked again.
+  /// Queries again after an error, because the driver may return an error of earlier work.
   bool is_quiet(const owned_stream<Driver>& stream, const deadline& until) noexcept {
     if (!stream) return true;
     for (int complaints = 0; complaints < 3;) {
@@ -175,13 +175,13 @@ class staging_lane {
   std::array<slot, staging_slots> slots_;
 };
 
-/// The lanes that a communicator's calls leave to those after them, and the driver.
+/// The driver, and the lanes that a communicator's later calls reuse.
 template <class Driver>
 class staging_lanes {
  public:
   using lane_type = staging_lane<Driver>;
 
-  /// The driver that callers have, or else this machine's, loaded when it is first asked for.
+  /// Uses the caller's driver if given; otherwise sets `through` to this machine's driver, loaded on first use.
   failure find(Driver*& through) {
     if (through != nullptr) return {};
     if constexpr (std::is_same_v<Driver, driver>) {
@@ -207,7 +207,7 @@ class staging_lanes {
     if (!found) result = std::move(made);
     return found;
   }
-  /// Where there is no memory to keep it for later calls, it goes.
+  /// Stores a lane for later calls; destroys it if there is no memory for that.
   void give_back(std::unique_ptr<lane_type> lane) noexcept {
 #if HOCKET_HAS_EXCEPTIONS
     try {

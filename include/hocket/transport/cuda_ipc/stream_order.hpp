@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// By what the steps of ranks can be put in order on their streams. A kernel that spins for another process may keep that
-/// process's kernel off the device for ever; a stream that waits for a word holds nothing back. Whether streams can wait
-/// for words depends on device and driver, so it is asked, and then tried.
+/// Checks how the steps of ranks can be ordered on their streams. A kernel that spins for another process may keep that
+/// process's kernel off the device for ever; a stream that waits for a word blocks no other work. Whether streams can
+/// wait for words depends on device and driver, so the driver is queried, and then tested.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,16 +20,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// What the streams of one device can do.
+/// Capabilities of the streams of one device.
 struct stream_order {
-  bool words = false;    ///< write words of 4 bytes, and wait for them
-  bool flushes = false;  ///< a wait may be followed by a flush of what others have written: `wait_then_flush`
-  std::string why_not;   ///< where streams can't wait for words: why
+  bool words = false;    ///< streams can write words of 4 bytes, and wait for them
+  bool flushes = false;  ///< a wait can be followed by a flush of remote writes: `wait_then_flush`
+  std::string why_not;   ///< reason if streams can't wait for words
 };
 
 namespace detail {
 
-/// Writes a word by way of a stream, waits for it there, and looks at it.
+/// Writes a word on a stream, waits for it there, and checks it.
 template <class Driver>
 class word_trial {
  public:
@@ -52,8 +52,7 @@ class word_trial {
     if (!idle || waiting) return waiting;
     std::uint32_t seen = 0;
     std::memcpy(&seen, copy_.get(), sizeof seen);
-    return seen == value ? failure()
-                         : make_failure(errc::corrupted, "a stream has written another word than it was to");
+    return seen == value ? failure() : make_failure(errc::corrupted, "a stream has written a wrong word");
   }
 
  private:
@@ -87,19 +86,18 @@ class word_trial {
 
 }  // namespace detail
 
-/// What streams of the context `at` can do. Local; once per wire. Never fails: what does not work is not there, and
-/// `why_not` says why; what a trial used that has not ended at `until` is left to the end of the process.
+/// Returns the capabilities of streams of the context `at`. Local; call once per domain. Never fails: a missing
+/// capability has its reason in `why_not`. What a trial uses that does not end by `until` stays until the process ends.
 template <class Driver>
 stream_order stream_order_of(const driver_context<Driver>& at, device_number device, const deadline& until) {
   stream_order result;
   int flushes = 0;
   const status said = at.through->device_get_attribute(&flushes, device_attribute::flush_remote_writes, device);
   result.flushes = flushes != 0;
-  // Without the flush, where there is one, a wait could end before what others have written is there.
-  const failure missing =
-      said == status::success
-          ? detail::word_trial<Driver>(at, until)()
-          : status_failure(*at.through, "asking whether waits can flush what others have written", said);
+  // Without the flush, if supported, a wait could end before remote writes are visible.
+  const failure missing = said == status::success
+                              ? detail::word_trial<Driver>(at, until)()
+                              : status_failure(*at.through, "querying whether waits can flush remote writes", said);
   result.words = !missing;
   if (missing) result.why_not = missing.message();
   return result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How ranks that have each other's memory mapped go apart. First all unmap what is their peers'; when all have, each frees
-/// what is its own. Between the two is a wait for others, which a destructor can't express: it has no deadline, nobody to
-/// tell, and comes at a time of its own on each rank. So it is a call, made before anything is destroyed.
+/// Teardown of ranks that have mapped each other's memory. First all ranks unmap their peers' memory; when all have,
+/// each frees its own. In between they wait for each other. A destructor can't: it has no deadline, can't report
+/// an error, and runs at a different time on each rank. So teardown is a call, made before anything is destroyed.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,21 +21,21 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// The end of one communicator on one rank. Work on streams that touches peers' memory must be over.
+/// Ends one communicator on one rank. Work on streams that uses peers' memory must be done.
 template <class Driver>
 class teardown {
  public:
-  /// Borrows what is mapped of peers, and what was lent to them.
+  /// Borrows the mappings of peers' memory, and the memory that peers may have mapped.
   teardown(mapping_cache<Driver>& of_peers, peer_visible_memory<Driver>& own) : of_peers_(of_peers), own_(own) {}
 
-  /// Unmaps, tells the others, waits for them until `until`, and frees. Collective; ranks may come at any time. May be
-  /// called again after each failure but the last two; once it is `done()` it does nothing. When there is a reason to
-  /// wait no longer, `interrupted` says it: then others, whose streams may still have to run dry, get `grace` more.
+  /// Unmaps, reports that to the others, waits for them until `until`, and frees. Collective; ranks may arrive at any
+  /// time. May be called again after each failure except the last two; does nothing once `done()`. `interrupted`
+  /// returns a failure that ends the wait: the others, whose streams may still have to be drained, get `grace` more.
   ///
-  /// - `invalid_argument`: mappings are in use by this rank. Nobody was told, nothing freed.
-  /// - `timeout`: a peer that lives still has memory mapped. Nothing was freed: it may be read.
-  /// - `peer_lost`: a peer has ended without a word. All others have unmapped; everything was freed.
-  /// - what the driver complained of. Everything was freed, or the driver can't any more.
+  /// - `invalid_argument`: this rank uses mappings. Nothing was reported or freed.
+  /// - `timeout`: a live peer still has memory mapped. Nothing was freed, because the peer may read it.
+  /// - `peer_lost`: a peer has ended without reporting. All others have unmapped; everything was freed.
+  /// - errors of the driver. Everything was freed, or the driver no longer can.
   template <teardown_peers Peers>
   failure operator()(Peers& peers, const deadline& until, const std::function<failure()>& interrupted = {},
                      std::chrono::nanoseconds grace = {}) {
@@ -53,11 +53,11 @@ class teardown {
     return complaint_ ? std::exchange(complaint_, failure()) : std::move(freeing);
   }
 
-  /// Whether everything was freed.
+  /// True if everything was freed.
   bool done() const noexcept { return done_; }
 
  private:
-  /// A mapping that the driver does not close is one that can't be used either: that is told afterwards.
+  /// Unmaps all. A mapping that the driver fails to close is unusable anyway, so that error is returned at the end.
   failure unmap() {
     failure found = of_peers_.close_all();
     if (of_peers_.size() != 0) return found;
@@ -86,20 +86,20 @@ class teardown {
 
   static failure late_failure(int peer) {
     return make_failure(errc::timeout,
-                        "the peer has not said that it has unmapped this rank's device memory, which stays allocated: "
-                        "all ranks must end the communicator",
+                        "the peer has not reported that it has unmapped this rank's device memory, which stays "
+                        "allocated: all ranks must end the communicator",
                         {.peer = peer});
   }
   static failure lost_failure(int peer) {
     return make_failure(
         errc::peer_lost,
-        "the peer has ended without unmapping this rank's device memory; as all others have, it is freed",
+        "the peer has ended without unmapping this rank's device memory; all others have, so it is freed",
         {.peer = peer});
   }
 
   mapping_cache<Driver>& of_peers_;
   peer_visible_memory<Driver>& own_;
-  failure complaint_;  ///< of the driver, on unmapping
+  failure complaint_;  ///< the driver's error on unmapping
   bool announced_ = false;
   bool done_ = false;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How ranks that go apart know where the others are: who still has memory of peers mapped, who has not any more, and who
-/// has ended and never will say. Each question is asked for one peer, so that one that is dead does not hide the others.
+/// State of the peers during teardown: which ranks still have peers' memory mapped, which have unmapped it, and which
+/// have ended and will never report. Each query is for one peer, so that an ended rank does not hide the others.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,24 +17,24 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// How a rank stands to the memory of its peers.
+/// State of a rank's mappings of its peers' memory.
 enum class mapping_state {
-  mapped,    ///< it may have some of it mapped
-  unmapped,  ///< it has said that it has none
-  ended      ///< its process is gone, and its mappings with it
+  mapped,    ///< the rank may have some of it mapped
+  unmapped,  ///< the rank has reported that it has unmapped all
+  ended      ///< the rank's process has ended, and its mappings with it
 };
 
 template <class Peers>
 concept teardown_peers = requires(Peers& peers, int peer) {
   { peers.rank() } -> std::convertible_to<int>;
   { peers.size() } -> std::convertible_to<int>;
-  /// Tells all that this rank has unmapped everything. Does not wait.
+  /// Reports to all ranks that this rank has unmapped everything. Does not wait.
   { peers.announce() };
-  /// Asked for again and again: does what progress needs of this thread.
+  /// Called repeatedly: also advances whatever needs this thread's help.
   { peers.mapping_state_of(peer) } -> std::same_as<mapping_state>;
 };
 
-/// By a word per rank, zero at first, in memory that all ranks of the host see, and whatever knows of ended processes.
+/// `teardown_peers` by one word per rank, initially 0, in memory that all ranks of the host see, and by a callback.
 class teardown_words {
  public:
   using word = std::atomic<std::uint32_t>;
@@ -52,7 +52,7 @@ class teardown_words {
     if (has_announced(peer)) return mapping_state::unmapped;
     if (!has_ended_(peer)) return mapping_state::mapped;
     return has_announced(peer) ? mapping_state::unmapped
-                               : mapping_state::ended;  // it may have done so just before its end
+                               : mapping_state::ended;  // it may have announced just before it ended
   }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Streams of several ranks are ordered by words in memory of the devices, and two signals must never meet in one: which word
-/// a signal has, by what it says, its number and who sends it.
+/// The layout of the words in device memory by which streams of several ranks are ordered. Two signals must never use
+/// one word at the same time: a signal's word is chosen by its meaning, its number and its sender.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,11 +13,11 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// Which words of a rank a signal uses: see plan/signal_reuse.hpp. A message uses one that says that it can be read, by its
-/// slot, and its receipt one of the sender's.
+/// The groups of words of a rank: see plan/signal_reuse.hpp. For a message, a word of its slot signals the receiver
+/// that it can be read, and another one signals its receipt to the sender.
 enum class word_bank : unsigned { early, late, acknowledgements, arrivals, receipts };
 
-/// Where the words for the signals of each peer lie in the memory that a rank lends.
+/// Offsets of the words for the signals of each peer in the memory that a rank offers.
 class word_layout {
  public:
   static constexpr unsigned tags = 5;  ///< as many as the engine on the host has
@@ -27,7 +27,7 @@ class word_layout {
 
   std::size_t count() const noexcept { return (3 * tags + 2 * slots) * ranks_; }
   std::size_t bytes() const noexcept { return count() * sizeof(std::uint32_t); }
-  /// `number` is a tag or, of a message, its slot.
+  /// `number` is a tag or, for a message, its slot.
   std::size_t offset(word_bank bank, unsigned number, int from) const noexcept {
     return ((first_line(bank) + number) * ranks_ + static_cast<std::size_t>(from)) * sizeof(std::uint32_t);
   }
