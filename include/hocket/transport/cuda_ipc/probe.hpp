@@ -147,7 +147,7 @@ inline std::vector<std::string> decode_reasons(std::span<const std::byte> bytes,
   bootstrap::detail::blob_reader from(bytes);
   std::vector<bootstrap::blob> blobs;
   if (!bootstrap::detail::read_blobs(from, static_cast<int>(ranks), blobs)) {
-    return std::vector<std::string>(ranks, "it has not said what it found");
+    return std::vector<std::string>(ranks, "it has not reported its result");
   }
   std::vector<std::string> result;
   for (const bootstrap::blob& each : blobs) result.push_back(bootstrap::blob_text(each));
@@ -319,7 +319,7 @@ class prober {
     for (const std::vector<std::byte>& each : exchange(encode_reasons(own))) {
       result.push_back(decode_reasons(each, ranks));
     }
-    result.resize(ranks, reasons(ranks, "it has not said what it found"));
+    result.resize(ranks, reasons(ranks, "it has not reported its result"));
     return result;
   }
 
