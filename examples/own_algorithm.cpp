@@ -6,7 +6,7 @@
 // A plan says what each rank does in which step, and nothing else. The first one is a type, for any number of ranks: a
 // pipeline along a chain. The second is a list of steps, for three ranks. The third is the second with two steps in the
 // wrong order; the proof says what would have gone wrong, without a run.
-// expect: the proof refuses the wrong one: .*the step overwrites what may still be on its way to a peer
+// expect: the proof refuses the wrong one: .*the step overwrites what may still be in transit to a peer
 #include <hocket/draw/plan.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/plan/listed.hpp>

@@ -96,7 +96,8 @@ TEST_CASE("an action in words", "[plan][to_string]") {
   using plan::to_string;
   CHECK(to_string(plan::joined(plan::send(2, {3, 2}, plan::out(3), 1))) ==
         "send out[3..5) to rank 2 on channel 1 (join)");
-  CHECK(to_string(plan::receive(0, {7}, plan::scratch(1))) == "receive scratch[1] from rank 0, as long as chunk[7]");
+  CHECK(to_string(plan::receive(0, {7}, plan::scratch(1))) ==
+        "receive scratch[1] from rank 0, with the length of chunk[7]");
   CHECK(to_string(plan::receive_reduce(1, {4}, plan::in(4), plan::out(4), plan::operand_order::message_first)) ==
         "receive_reduce out[4] = message op in[4] from rank 1");
   CHECK(to_string(plan::receive_reduce(1, {4}, plan::in(4), plan::out(4), plan::operand_order::local_first)) ==

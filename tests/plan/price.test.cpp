@@ -304,8 +304,8 @@ TEST_CASE("a plan that cannot end is refused, and the error says where", "[plan]
   using Catch::Matchers::Contains;
   CHECK_THAT(reason({{{{from1}}, {{from0}}}}), Contains("on rank 0 of 2") && Contains("receive out[0] from rank 1"));
   CHECK_THAT(reason({{{{}}, {{plan::send(0, {0}, plan::in(0))}}}}), Contains("not all received"));
-  CHECK_THAT(reason({{{{plan::wait(1, 3)}}, {{}}}}), Contains("never ends") && Contains("tag 3"));
-  CHECK_THAT(reason({{{{plan::send(5, {0}, plan::in(0))}}, {{}}}}), Contains("no other rank"));
+  CHECK_THAT(reason({{{{plan::wait(1, 3)}}, {{}}}}), Contains("never completes") && Contains("tag 3"));
+  CHECK_THAT(reason({{{{plan::send(5, {0}, plan::in(0))}}, {{}}}}), Contains("must name another rank"));
   CHECK_THAT(reason({{{{plan::copy({0, 2}, plan::in(0), plan::out(0))}}, {{}}}}), Contains("beyond the last chunk"));
 }
 #endif

@@ -155,10 +155,10 @@ TEST_CASE("what is overwritten while on its way to a peer is found") {
   CHECK(found.where.position == 3);
   CHECK(found.other.position == 1);
   CHECK(found.memory.where == plan::region::scratch);
-  CHECK(
-      found.message() ==
-      "on 2 ranks: rank 0, step 3 (copy out[0] to scratch[0]): the step overwrites what may still be on its way to a "
-      "peer; the other step: rank 0, step 1 (send scratch[0] to rank 1, as long as chunk[0]); in scratch[0] of rank 0");
+  CHECK(found.message() ==
+        "on 2 ranks: rank 0, step 3 (copy out[0] to scratch[0]): the step overwrites what may still be in transit to a "
+        "peer; the other step: rank 0, step 1 (send scratch[0] to rank 1, with the length of chunk[0]); in scratch[0] "
+        "of rank 0");
   p.lane(0)[3] = plan::joined(p.lane(0)[3]);
   CHECK(plan::prove(p, 2));
 }

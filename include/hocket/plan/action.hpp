@@ -2,21 +2,21 @@
 /// @file
 /// The vocabulary in which every collective algorithm is written: what one rank does in one step.
 ///
-/// A plan says, for each rank and each of its lanes, a list of actions. The same list is proven, priced, drawn,
-/// simulated and run. Lanes of one rank run side by side; within a lane actions run in order.
+/// A plan gives a list of actions for each rank and each of its lanes. The same list is proven, priced, drawn,
+/// simulated and run. Lanes of one rank run concurrently; within a lane actions run in order.
 ///
 /// **Chunks.** The vector that a collective works on is cut into chunks, numbered alike on all ranks. An action covers
 /// `count` consecutive chunks from `chunk` on; their total length is the length of what is moved. In the regions `in`
-/// and `out` a position is a chunk number; in `scratch` it is a slot number, a slot being as large as the largest chunk.
+/// and `out` a position is a chunk number; in `scratch` it is the number of a slot, as large as the largest chunk.
 ///
 /// **Messages.** Between two ranks a message belongs to a channel; messages of one channel arrive in the order in which
-/// they were sent. `send` only starts the transfer: until it has drained, what it reads must not be overwritten.
-/// `join` on an action waits first until all earlier sends of its lane have drained. A message drains, at the latest,
-/// when the peer has received it; nothing may count on it draining sooner. The end of a lane joins.
+/// they were sent. `send` only starts the transfer: its source must not be overwritten until the message has drained.
+/// `join` on an action waits first until all earlier sends of its lane have drained. A message drains at the latest
+/// when the peer has received it; a plan must not rely on an earlier drain. The end of a lane joins.
 ///
-/// **Peer pointers.** Where ranks can reach each other's memory, `load` and `load_reduce` read a peer's region directly,
-/// and `push` writes to this rank's place in a peer's inbox. `signal` and `wait` order such accesses: a tag is used once
-/// per pair of ranks and operation.
+/// **Peer pointers.** Where ranks can reach each other's memory, `load` and `load_reduce` read a peer's region
+/// directly, and `push` writes to this rank's place in a peer's inbox. `signal` and `wait` order such accesses: a tag
+/// is used once per pair of ranks and operation.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -34,8 +34,8 @@ enum class action_kind : std::uint8_t {
   load,            ///< to = `peer`'s `from`
   load_reduce,     ///< to = combination of all ranks' `from`, or of this rank's inbox, in rank order
   push,            ///< `peer`'s inbox at this rank's place = from, and signal `tag` with it
-  signal,          ///< tell `peer` that all earlier actions of this lane are done
-  wait             ///< until `peer` has signalled; `from` is `inbox` where the signal came with a push
+  signal,          ///< report to `peer` that all earlier actions of this lane are done
+  wait             ///< wait until `peer` has signalled; `from` is `inbox` if the signal comes with a push
 };
 
 enum class region : std::uint8_t {
@@ -46,11 +46,11 @@ enum class region : std::uint8_t {
   inbox     ///< one place per peer, written by `push`
 };
 
-/// In `push`, `signal` and `wait`: every rank but this one.
+/// As the peer of `push`, `signal` and `wait`: every rank except this one.
 inline constexpr std::int32_t all_peers = -1;
 
-/// How many messages of one channel a sender can be ahead of its receiver; a further `send` waits. Plans are proven with
-/// this depth.
+/// Maximum number of messages by which a sender can be ahead of its receiver on one channel; a further `send` waits.
+/// Plans are proven with this depth.
 inline constexpr unsigned channel_depth = 4;
 
 struct action {
@@ -81,7 +81,7 @@ constexpr place out(std::uint32_t chunk) noexcept { return {region::out, chunk};
 constexpr place scratch(std::uint32_t slot) noexcept { return {region::scratch, slot}; }
 constexpr place inbox() noexcept { return {region::inbox, 0}; }
 
-/// Consecutive chunks: what an action is about, and so how long it is.
+/// Consecutive chunks that an action covers. Their total length is the length of the action.
 struct chunks {
   std::uint32_t first = 0;
   std::uint32_t count = 1;
@@ -179,7 +179,7 @@ constexpr action wait_push(int peer, unsigned tag) noexcept {
   return {.what = action_kind::wait, .from = region::inbox, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
-/// The same action, begun only when all earlier sends of its lane have drained.
+/// Returns the same action, which starts only after all earlier sends of its lane have drained.
 constexpr action joined(action what) noexcept {
   what.join = true;
   return what;

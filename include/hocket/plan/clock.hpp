@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// When everything in a plan happens, without running it: `plan::trace` moves a virtual clock along all that must come
-/// before something else, on all ranks, and reports each action and each message with its times.
+/// The times of all actions and messages of a plan, without running it: `plan::trace` advances a virtual clock along
+/// the dependencies on all ranks, and reports each action and each message with its times.
 ///
-/// Deterministic: at equal times the one that was asked for first is served first. Takes about a tenth of a
-/// microsecond per message, and memory for what is under way, not for the whole plan.
+/// The simulation is deterministic: events at equal times are served in the order in which they were requested. It
+/// takes about a tenth of a microsecond per message, and memory for the messages in flight, not for the whole plan.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -33,12 +33,12 @@ struct timed_action {
   unsigned index = 0;  ///< in its lane
   action what;
   std::uint64_t bytes = 0;
-  double reached = 0;  ///< the lane came to it
-  double begin = 0;    ///< it waits for nothing any more
-  double end = 0;      ///< the lane goes on
+  double reached = 0;  ///< when the lane reached it
+  double begin = 0;    ///< when it starts, after all waits
+  double end = 0;      ///< when the lane continues with its next action
 };
 
-/// A message with the actions at its two ends, or a flag on its way from `signal` or `push` to `wait`.
+/// A message with the actions at its two ends, or a flag in transit from `signal` or `push` to `wait`.
 struct timed_transfer {
   int from_rank = 0;
   unsigned from_lane = 0;
@@ -48,8 +48,8 @@ struct timed_transfer {
   unsigned to_index = 0;
   bool flag = false;
   std::uint64_t bytes = 0;
-  double start = 0;    ///< the message got the sender's port, or the flag was set
-  double arrival = 0;  ///< it is there
+  double start = 0;    ///< when the message got the sender's port, or the flag was set
+  double arrival = 0;  ///< when it arrives
 };
 
 namespace detail {
@@ -61,7 +61,7 @@ namespace detail {
         {.rank = rank, .ranks = ranks, .lane = static_cast<int>(lane), .step = static_cast<int>(index)});
 }
 
-/// The simulation behind `trace`. Lanes run until they wait; what competes for a port is put in order of time.
+/// The simulation behind `trace`. Lanes run until they wait; messages that compete for a port are served by time.
 template <class Plan, class Observer>
 class clock {
  public:
@@ -104,15 +104,15 @@ class clock {
     unsigned number = 0;
     std::uint32_t next = 0;
     std::uint32_t length = 0;
-    std::uint32_t undrained = 0;  ///< sends
-    std::int32_t awaited = 0;     ///< peers whose flag the present `wait` has seen
+    std::uint32_t undrained = 0;  ///< number of sends that have not drained
+    std::int32_t awaited = 0;     ///< number of peers that the current `wait` has passed
     bool joining = false;
-    double time = 0;     ///< it came to action `next`
-    double ready = 0;    ///< what is known so far that action `next` waits for
-    double drained = 0;  ///< the last send did
+    double time = 0;     ///< when the lane reached action `next`
+    double ready = 0;    ///< earliest start of action `next`, as far as known
+    double drained = 0;  ///< when the last send drained
   };
 
-  /// A rank's ports and processor: when they are free again.
+  /// Times at which a rank's ports and its processor are free again.
   struct rank_resources {
     double out = 0;
     double in = 0;
@@ -141,7 +141,7 @@ class clock {
     if (lane != nobody) ready_.push_back(lane);
   }
 
-  /// Runs a lane until it waits. Several lanes of one rank take turns, each action when its time has come.
+  /// Runs a lane until it waits. If a rank has several lanes, they take turns, so that each action runs at its time.
   constexpr void advance(std::uint32_t number) {
     lane_state& lane = lanes_[number];
     while (lane.next != lane.length) {
@@ -154,7 +154,7 @@ class clock {
     }
   }
 
-  /// Whether all that `what` waits for is known; `lane.ready` is then when it is there.
+  /// Returns whether everything that `what` waits for is known; `lane.ready` is then the earliest start of `what`.
   constexpr bool can_begin(std::uint32_t number, lane_state& lane, const action& what) {
     lane.ready = std::max(lane.ready, lane.time);
     if (what.join) {
@@ -224,7 +224,7 @@ class clock {
     }
   }
 
-  /// A message has got the sender's port: now it needs the receiver's.
+  /// Handles a message that has got the sender's port and now needs the receiver's.
   constexpr void arrive(std::uint32_t index) {
     queued_message& message = mailboxes_.at(index);
     double& port = rank_resources_[static_cast<std::size_t>(mailboxes_.box(message.box).to)].in;
@@ -256,7 +256,7 @@ class clock {
     const bool known =
         what.peer >= 0 && what.peer < ranks_ && (what.peer != lane.rank || what.what == action_kind::load);
     const bool all = any_peer && what.peer == all_peers;
-    if (!no_peer && !known && !all) complain(lane, what, "names a peer that is no other rank");
+    if (!no_peer && !known && !all) complain(lane, what, "must name another rank as its peer");
     if (what.chunk > where_.chunk_count() || what.count > where_.chunk_count() - what.chunk)
       complain(lane, what, "goes beyond the last chunk of the layout");
   }
@@ -264,7 +264,8 @@ class clock {
   constexpr void check_end() const {
     for (const lane_state& lane : lanes_)
       if (lane.next != lane.length)
-        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next), "never ends: what it needs never comes");
+        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next),
+                 "never completes: what it waits for never happens");
     for (const lane_state& lane : lanes_)
       if (lane.undrained != 0)
         complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.length - 1),
@@ -285,7 +286,7 @@ class clock {
   std::vector<lane_state> lanes_;
   std::vector<rank_resources> rank_resources_;
   mailbox_table mailboxes_;
-  std::vector<std::uint32_t> ready_;  ///< lanes that can go on now
+  std::vector<std::uint32_t> ready_;  ///< lanes that can continue now
   std::vector<event> event_queue_;    ///< heap, earliest first
   std::uint64_t order_ = 0;
   double now_ = 0;
@@ -293,7 +294,7 @@ class clock {
 
 }  // namespace detail
 
-/// The layout of a vector of `bytes` bytes under `plan`. A vector that its blocks do not divide is rounded up.
+/// Returns the layout of a vector of `bytes` bytes under `plan`, rounded up to a multiple of the number of blocks.
 template <algorithm Plan>
 constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
   const auto blocks = static_cast<std::uint32_t>(plan.collective().blocks(ranks));
@@ -302,26 +303,26 @@ constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
 
 namespace detail {
 
-/// What can be asked of a plan before it is looked at.
+/// Checks the arguments of `trace` and `price` that do not depend on the plan's actions.
 constexpr void check_question(const char* plan, int ranks, const cost_model& model) {
   if (ranks < 1) {
     raise(errc::invalid_argument, "plan '" + std::string(plan) + "' over " + std::to_string(ranks) +
-                                      " ranks has no price: there must be at least 1");
+                                      " ranks: the number of ranks must be at least 1");
   }
   if (!model.makes_sense()) {
     raise(errc::invalid_argument,
-          "a cost model has a time that is negative or not a number, or a latency_overlap that "
-          "is not from 0 to 1");
+          "invalid cost model: each time must be a number that is not negative, and latency_overlap "
+          "must be from 0 to 1");
   }
 }
 
 }  // namespace detail
 
 /// Calls `observer.performed(timed_action)` for each action and `observer.transferred(timed_transfer)` for each message
-/// and flag, a transfer after the action that sends it and before the one that receives it. Actions of one lane come in
-/// order; across lanes the order is one in which the plan can happen, not the order of times.
-/// Raises errc::invalid_argument if the plan does not end, or names peers or chunks that are not there, for no ranks, and
-/// for a model that makes no sense.
+/// and flag. A transfer is reported after the action that sends it and before the action that receives it. Actions of
+/// one lane are reported in order; across lanes the order is a possible order of execution, not the order of times.
+/// Raises errc::invalid_argument if the plan does not complete, if it names peers or chunks that do not exist, if
+/// `ranks` is less than 1, and if the model is invalid.
 template <algorithm Plan, class Observer>
 constexpr void trace(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model, Observer&& observer) {

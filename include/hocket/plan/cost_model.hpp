@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long the actions of a plan take on some machine: a handful of figures that can be measured.
+/// The cost model: how long the actions of a plan take on a machine, given by a few parameters that can be measured.
 ///
 /// Each rank has one port out and one port in, which work at the same time (full duplex, single port), and one
 /// processor. Lanes of a rank share all three, first come first served.
 /// - A message of m bytes arrives latency + m · seconds_per_byte after it has got both ports. It keeps each port busy
-///   for as long, less the part of the latency that `latency_overlap` says is spent elsewhere.
+///   for the same time minus latency_overlap · latency.
 /// - `receive` ends when the message has arrived. `receive_reduce` then keeps the processor busy for m ·
 ///   reduce_seconds_per_byte; `copy` does so for m · copy_seconds_per_byte.
 /// - `load` keeps the processor busy for peer_latency + m · peer_seconds_per_byte; `load_reduce` over p ranks for
 ///   peer_latency + (p - 1) m · (peer_seconds_per_byte + reduce_seconds_per_byte), or from the inbox for (p - 1) m ·
-///   reduce_seconds_per_byte; `push` for m · peer_seconds_per_byte per peer. None of them takes a port, and those who
-///   access one rank's memory do not slow each other down.
-/// - What is signalled is seen flag_latency later, by however many peers.
-/// - A send drains when the action that receives it ends: the latest moment that plan/action.hpp allows.
+///   reduce_seconds_per_byte; `push` for m · peer_seconds_per_byte per peer. None of them uses a port, and ranks that
+///   access the same rank's memory do not slow each other down.
+/// - A peer's `wait` sees a signal flag_latency later, whatever the number of peers.
+/// - A send drains when the action that receives it ends, which is the latest time that plan/action.hpp allows.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,7 +24,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// How long things take, in seconds. What is left out is free.
+/// Times in seconds. A parameter that is not set costs nothing.
 struct cost_model {
   double latency = 0;                  ///< per message (alpha)
   double seconds_per_byte = 0;         ///< of a message (beta)
@@ -36,15 +36,15 @@ struct cost_model {
   double overhead = 0;                 ///< of the processor, per action
   double latency_overlap = 0;          ///< part of the latency, 0 to 1, in which ports already serve other messages
 
-  /// From the moment when a message has got both ports to its arrival.
+  /// Returns the time from when a message has got both ports until it arrives.
   constexpr double message(double bytes) const noexcept { return latency + bytes * seconds_per_byte; }
 
-  /// How long a message keeps a port busy.
+  /// Returns how long a message keeps a port busy.
   constexpr double port(double bytes) const noexcept {
     return (1 - latency_overlap) * latency + bytes * seconds_per_byte;
   }
 
-  /// How long `what`, which is about `bytes` bytes, keeps the processor of one of `ranks` ranks busy.
+  /// Returns how long `what`, which moves `bytes` bytes, keeps the processor of one of `ranks` ranks busy.
   constexpr double processor(const action& what, double bytes, int ranks) const noexcept {
     const double others = ranks - 1;
     switch (what.what) {
@@ -63,7 +63,7 @@ struct cost_model {
     return overhead;
   }
 
-  /// Whether all of it are times: numbers from 0 on, and a part.
+  /// Returns whether all times are numbers that are not negative, and `latency_overlap` is from 0 to 1.
   constexpr bool makes_sense() const noexcept {
     for (const double each : {latency, seconds_per_byte, reduce_seconds_per_byte, copy_seconds_per_byte, peer_latency,
                               peer_seconds_per_byte, flag_latency, overhead, latency_overlap}) {
@@ -72,7 +72,7 @@ struct cost_model {
     return latency_overlap <= 1;
   }
 
-  /// The same machine, `factor` times as slow.
+  /// Returns the model of a machine that is `factor` times as slow.
   constexpr cost_model scaled(double factor) const noexcept {
     return {latency * factor,
             seconds_per_byte * factor,
@@ -88,8 +88,8 @@ struct cost_model {
   friend constexpr bool operator==(const cost_model&, const cost_model&) = default;
 };
 
-/// Round figures for pictures and examples, measured on no machine: a microsecond per message, 10 GB/s, and memory that
-/// is read at 20 GB/s.
+/// Round figures for pictures and examples, not measured on any machine: 1 µs per message, 10 GB/s, and memory that is
+/// read at 20 GB/s.
 inline constexpr cost_model example_machine{.latency = 1e-6,
                                             .seconds_per_byte = 1e-10,
                                             .reduce_seconds_per_byte = 5e-11,

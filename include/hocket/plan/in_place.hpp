@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Some algorithms must do a little more where `in` and `out` are the same memory. They have a member `in_place`.
+/// Plans for calls with `in` and `out` in the same memory. Algorithms with extra steps for them have a member `in_place`.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -8,8 +8,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// The form of `plan` that is right where `in` and `out` are the same memory. Ranks may mix both forms in one call:
-/// they exchange the same messages and signals.
+/// Returns the form of `plan` that is correct if `in` and `out` are the same memory. Ranks may mix both forms in one
+/// call: they exchange the same messages and signals.
 template <algorithm Plan>
 constexpr Plan for_in_place(Plan plan) {
   if constexpr (requires { plan.in_place = true; }) plan.in_place = true;

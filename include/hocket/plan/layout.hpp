@@ -18,12 +18,12 @@ struct extent {
   std::size_t size = 0;
 };
 
-/// A vector of `blocks` blocks of `block_size` elements, or of a given length each, every one cut into `pieces` chunks
-/// whose sizes differ by at most one, the longer ones first. Blocks and chunks may be empty.
+/// A vector of `blocks` blocks, each of `block_size` elements or of a given length. Each block is cut into `pieces`
+/// chunks whose sizes differ by at most one, the longer ones first. Blocks and chunks may be empty.
 class layout {
  public:
   constexpr layout() noexcept = default;
-  /// 0 pieces, which no plan can have, count as 1.
+  /// Treats 0 pieces, which is invalid in a plan, as 1.
   constexpr layout(std::size_t block_size, std::uint32_t blocks, std::uint32_t pieces) noexcept
       : block_size_(block_size), blocks_(blocks), pieces_(std::max<std::uint32_t>(pieces, 1)) {
     piece_size_ = block_size / pieces_;
@@ -37,13 +37,13 @@ class layout {
     return made;
   }
 
-  /// Of the longest block, where they have given lengths.
+  /// Size of each block, or of the longest block if the blocks have given lengths.
   constexpr std::size_t block_size() const noexcept { return block_size_; }
   constexpr bool has_given_lengths() const noexcept { return offsets_ != nullptr; }
   constexpr std::uint32_t blocks() const noexcept { return blocks_; }
   constexpr std::uint32_t pieces() const noexcept { return pieces_; }
 
-  /// Where chunk `c` begins. `c` may be one past the last chunk: then it is the length of the vector.
+  /// Returns the first element of chunk `c`. If `c` is one past the last chunk, returns the length of the vector.
   constexpr std::size_t begin(std::uint32_t c) const noexcept {
     if (offsets_ != nullptr) [[unlikely]]
       return begin_among_given(c);
@@ -52,7 +52,7 @@ class layout {
     return c / pieces_ * block_size_ + begin_in_block(c % pieces_);
   }
 
-  /// The elements of `count` chunks from `first` on.
+  /// Returns the elements of `count` chunks, starting with chunk `first`.
   constexpr extent chunks(std::uint32_t first, std::uint32_t count) const noexcept {
     const std::size_t from = begin(first);
     return {from, begin(first + count) - from};
@@ -69,7 +69,7 @@ class layout {
     return offsets_ != nullptr ? offsets_[blocks_] : block_size_ * blocks_;
   }
 
-  /// The size of the largest chunk, and so of a scratch slot.
+  /// Size of the largest chunk, which is also the size of a scratch slot.
   constexpr std::size_t largest_chunk() const noexcept { return piece_size_ + (longer_ > 0 ? 1 : 0); }
 
  private:
@@ -82,7 +82,7 @@ class layout {
   constexpr std::size_t begin_among_given(std::uint32_t c) const noexcept {
     const std::uint32_t b = c / pieces_;
     const std::uint32_t piece = c % pieces_;
-    if (piece == 0) return offsets_[b];  // `c` may be one past the last
+    if (piece == 0) return offsets_[b];  // `c` may be one past the last chunk
     const std::size_t length = offsets_[b + 1] - offsets_[b];
     return offsets_[b] + piece * (length / pieces_) + std::min<std::size_t>(piece, length % pieces_);
   }
@@ -92,8 +92,8 @@ class layout {
   }
 
   std::size_t block_size_ = 0;
-  std::size_t piece_size_ = 0;  ///< divided once, as every action asks for it
-  std::size_t longer_ = 0;      ///< how many pieces of a block have one element more
+  std::size_t piece_size_ = 0;  ///< computed once because every action needs it
+  std::size_t longer_ = 0;      ///< number of pieces of a block that have one more element
   std::uint32_t blocks_ = 1;
   std::uint32_t pieces_ = 1;
   const std::size_t* offsets_ = nullptr;  ///< null: all blocks have `block_size_` elements

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A plan of your own without a type: the actions of each rank, written down one by one. It is proven, priced, drawn,
-/// simulated and run like any other.
+/// A user-defined plan that needs no new type: the actions of each rank, listed one by one. It is proven, priced,
+/// drawn, simulated and run like any other plan.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,7 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// A plan for one number of ranks. Asked for another number it raises `errc::invalid_argument`.
+/// A plan for one number of ranks. Raises `errc::invalid_argument` if it is used with another number of ranks.
 ///
 /// @code
 /// plan::listed swap("swap", {plan::collective_kind::all_gather}, 2, {});
@@ -27,7 +27,7 @@ namespace plan {
 /// }
 /// @endcode
 ///
-/// All ranks must list what fits together: `plan::prove` says whether they do. A list must not change while it runs.
+/// The lists of all ranks must match each other; `plan::prove` checks this. A list must not change while the plan runs.
 class listed {
  public:
   static constexpr unsigned most_lanes = 256;
@@ -37,13 +37,13 @@ class listed {
     if (ranks < 1) raise(errc::invalid_argument, "plan '" + name_ + "' needs at least one rank");
     if (shape.lanes < 1) raise(errc::invalid_argument, "plan '" + name_ + "' needs at least one lane");
     if (shape.lanes > most_lanes) {
-      raise(errc::invalid_argument, "plan '" + name_ + "' has " + std::to_string(shape.lanes) + " lanes; it can have " +
-                                        std::to_string(most_lanes));
+      raise(errc::invalid_argument, "plan '" + name_ + "' has " + std::to_string(shape.lanes) +
+                                        " lanes; it can have at most " + std::to_string(most_lanes));
     }
     lanes_.resize(static_cast<std::size_t>(ranks) * shape.lanes);
   }
 
-  /// The actions of one lane of one rank, to be filled.
+  /// Actions of one lane of one rank, which the caller fills in.
   constexpr std::vector<action>& lane(int rank, unsigned lane = 0) { return lanes_[index(rank, lane)]; }
   constexpr const std::vector<action>& lane(int rank, unsigned lane = 0) const { return lanes_[index(rank, lane)]; }
 
@@ -93,7 +93,7 @@ class listed {
 
 static_assert(algorithm<listed>);
 
-/// All actions of `plan` for `ranks` ranks, as lists: to look at, to change, or to run without computing them anew.
+/// Returns all actions of `plan` for `ranks` ranks as lists, to inspect, change, or run without computing them again.
 template <algorithm Plan>
 constexpr listed materialise(const Plan& plan, int ranks) {
   const plan::shape shape = plan.shape(ranks);

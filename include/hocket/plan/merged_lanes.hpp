@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The lanes of each rank as one, so that what does one thing at a time can run a plan with messages.
+/// The lanes of each rank merged into one sequence, so that a device stream can run a plan with messages.
 ///
-/// A stream of a device has no lanes: what it waits for holds up all that follows. Not every order of a rank's actions will
-/// do, even if it keeps the order of each lane: two ranks could wait for each other. But take one order of all actions of
-/// all ranks in which each can be done when its turn comes. If every rank keeps to its part of that, the first action that
-/// is not done yet waits for nothing.
+/// A device stream has no lanes: a wait blocks everything that follows it. Not every order of a rank's actions is safe,
+/// even if it preserves the order of each lane, because two ranks could wait for each other. Therefore the merger finds
+/// one order of all actions of all ranks in which each action can run at its turn. If every rank follows its part of
+/// that order, the first action that is not done yet waits for nothing, so that the plan cannot deadlock.
 ///
-/// Messages from one rank to another get slots: places for the words that say that a message is there, and that it was
-/// received. A slot is used again only by a message that is sent when, in that order, the one before it was received.
+/// Messages from one rank to another get slots: places for the words that indicate that a message has arrived, and that
+/// it was received. In that order, a message reuses a slot only after the previous message in the slot was received.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,7 +25,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Messages from one rank to another that can be on their way at once.
+/// Maximum number of messages in flight from one rank to another.
 inline constexpr unsigned message_slots = 16;
 
 inline constexpr std::uint32_t no_message = detail::none;
@@ -33,10 +33,10 @@ inline constexpr std::uint32_t no_message = detail::none;
 struct merged_message {
   int from = 0;
   int to = 0;
-  action sent;                        ///< what sends it, and so where it lies
-  unsigned lane = 0;                  ///< of its sender
-  unsigned slot = 0;                  ///< among the messages between these two, in this direction
-  std::uint32_t before = no_message;  ///< the message that had the slot last
+  action sent;                        ///< the action that sends it, which also gives the place of its data
+  unsigned lane = 0;                  ///< lane of the sender
+  unsigned slot = 0;                  ///< slot for messages from `from` to `to`
+  std::uint32_t before = no_message;  ///< previous message in the slot
   bool received = false;
 };
 
@@ -44,14 +44,14 @@ struct merged_step {
   unsigned lane = 0;
   unsigned position = 0;  ///< in the lane
   action what;
-  std::uint32_t message = no_message;  ///< of a send or a receive: its number
+  std::uint32_t message = no_message;  ///< number of the message that a send or a receive handles
 };
 
-/// Of a plan that is proven, for one number of ranks.
+/// The merged lanes of a proven plan, for one number of ranks.
 struct merged_lanes {
-  /// Whether all actions have found their turn. Else the rest means nothing: the plan has no proof.
+  /// True if all actions were placed. Otherwise the other members are invalid, because the plan has no proof.
   bool complete = false;
-  std::vector<std::vector<merged_step>> steps;  ///< of each rank
+  std::vector<std::vector<merged_step>> steps;  ///< by rank
   std::vector<merged_message> messages;         ///< in the order in which they are sent
 };
 
@@ -66,7 +66,7 @@ class lane_merger {
   }
 
   merged_lanes operator()() {
-    // A step of each lane by turns, so that none of them falls behind.
+    // Each lane advances by one step in turn, so that no lane falls behind.
     for (bool moved = true; moved;) {
       moved = false;
       for (std::uint32_t lane = 0; lane < table_.lanes(); ++lane) moved = advance(lane) || moved;
@@ -81,15 +81,15 @@ class lane_merger {
  private:
   struct lane_state {
     std::uint32_t position = 0;
-    std::vector<std::uint32_t> unjoined;  ///< messages
+    std::vector<std::uint32_t> unjoined;  ///< messages sent since the last join
   };
 
   struct channel {
-    std::vector<std::uint32_t> sent;  ///< messages
+    std::vector<std::uint32_t> sent;  ///< message numbers
     std::size_t received = 0;
   };
 
-  /// Whether it could be done now, and was.
+  /// Performs the next action of `lane` if it can run now; returns whether it did.
   bool advance(std::uint32_t lane) {
     lane_state& at = lanes_[lane];
     if (at.position == table_.length(lane)) return false;
@@ -151,7 +151,7 @@ class lane_merger {
     channel& from = channel_of(next.what.peer, rank, next.what);
     if (from.received == from.sent.size()) return false;
     merged_message& first = result_.messages[from.sent[from.received]];
-    if (first.sent.count != next.what.count) return false;  // what a proof would not let pass
+    if (first.sent.count != next.what.count) return false;  // a proven plan has no such message
     next.message = from.sent[from.received++];
     first.received = true;
     return true;
@@ -182,7 +182,7 @@ class lane_merger {
   std::uint64_t key(int from, int to, std::uint32_t number) const noexcept {
     return (static_cast<std::uint64_t>(pair(from, to)) << 17) | number;
   }
-  /// One that comes with a push is another than the signal with the same tag that comes alone.
+  /// A signal that comes with a push is distinct from a signal with the same tag that comes alone.
   std::uint64_t signal_key(int from, int to, const action& what) const noexcept {
     const bool pushed = what.what == action_kind::push || what.from == region::inbox;
     return key(from, to, what.tag | (pushed ? 0x10000U : 0U));
@@ -195,7 +195,7 @@ class lane_merger {
   const std::size_t ranks_;
   merged_lanes result_;
   std::vector<lane_state> lanes_;
-  std::vector<std::uint32_t> slots_;  ///< the message that each had last
+  std::vector<std::uint32_t> slots_;  ///< the last message in each slot
   std::vector<channel> channels_;
   index_map channel_index_;
   index_map signals_;

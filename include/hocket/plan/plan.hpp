@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a plan is: a value that tells the actions of every rank, and the collective that they perform.
+/// A plan: a value that gives the actions of every rank, and the collective that they perform.
 ///
-/// An algorithm is a small constexpr type that models `plan::algorithm`; actions are computed when asked for, so a plan
-/// for 100 000 ranks takes no memory. `plan::any_algorithm` erases the type (a table of functions and the plan's own state), so
-/// that the engine is compiled once and not once per algorithm. To write a plan of your own without a type, list its
-/// actions: see plan/listed.hpp.
+/// An algorithm is a small constexpr type that models `plan::algorithm`; actions are computed on demand, so a plan for
+/// 100 000 ranks takes no memory. `plan::any_algorithm` erases the type (a table of functions and the plan's own
+/// state), so that the engine is compiled once and not once per algorithm. A user-defined plan needs no new type: list
+/// its actions, see plan/listed.hpp.
 ///
 /// @code
-/// struct chain_broadcast {  // each rank passes on what it received
+/// struct chain_broadcast {  // each rank forwards the message that it received
 ///   static constexpr const char* name() { return "chain_broadcast"; }
 ///   constexpr plan::collective collective() const { return {plan::collective_kind::broadcast, 0}; }
 ///   static constexpr plan::shape shape(int) { return {.pieces = 1}; }
@@ -35,14 +35,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// What holds when a plan has run. `block` r is the part of the vector that belongs to rank r; where the collective has no
-/// blocks, the whole vector is one.
+/// The collective that a plan performs, with its postcondition. `block` r is the part of the vector that belongs to
+/// rank r; if the collective has no blocks, the whole vector is one block.
 enum class collective_kind : std::uint8_t {
   all_reduce,      ///< one block; everywhere out = combination of all ranks' in
   reduce_scatter,  ///< a block per rank; on rank r out[block r] = combination of all ranks' in[block r]
   all_gather,      ///< a block per rank; everywhere out[block r] = rank r's in[block r]
   all_to_all,      ///< a block per rank; on rank d out[block s] = rank s's in[block d]
-  broadcast,       ///< one block; everywhere out = root's out as it was before
+  broadcast,       ///< one block; everywhere out = root's out before the plan ran
   barrier          ///< no data; no rank ends before every rank has begun
 };
 
@@ -50,7 +50,7 @@ struct collective {
   collective_kind kind = collective_kind::all_reduce;
   int root = 0;
 
-  /// How many blocks the vector has.
+  /// Returns the number of blocks of the vector.
   constexpr int blocks(int ranks) const noexcept {
     return kind == collective_kind::reduce_scatter || kind == collective_kind::all_gather ||
                    kind == collective_kind::all_to_all
@@ -75,14 +75,14 @@ constexpr const char* to_string(collective_kind kind) noexcept {
   return "unknown";
 }
 
-/// The order in which contributions are combined, weakest last. Proven, not promised: see plan/prove.hpp.
+/// The order in which contributions are combined, weakest guarantee last. `plan::prove` checks it: see plan/prove.hpp.
 enum class combination_order : std::uint8_t {
-  fixed_tree,  ///< that of operation/fixed_tree.hpp, if the operation's `load_reduce` combines so: else `rank_order`
-  rank_order,  ///< 0, 1, 2, …: any associative operation
-  any_order    ///< only a commutative operation gives what was asked for
+  fixed_tree,  ///< order of operation/fixed_tree.hpp if the operation's `load_reduce` uses it, otherwise `rank_order`
+  rank_order,  ///< 0, 1, 2, …: correct for any associative operation
+  any_order    ///< correct only for commutative operations
 };
 
-/// What the engine must know before the first action.
+/// Properties of a plan that the engine needs before the first action.
 struct shape {
   std::uint32_t pieces = 1;    ///< chunks per block
   std::uint32_t scratch = 0;   ///< slots of scratch on each rank
@@ -91,7 +91,7 @@ struct shape {
   combination_order order = combination_order::any_order;
 };
 
-/// A collective algorithm: for every number of ranks, the actions of each.
+/// A collective algorithm: for every number of ranks, the actions of each rank.
 template <class Plan>
 concept algorithm = std::copy_constructible<Plan> && requires(const Plan& plan, int n, unsigned i) {
   { plan.name() } -> std::convertible_to<const char*>;
@@ -101,13 +101,14 @@ concept algorithm = std::copy_constructible<Plan> && requires(const Plan& plan, 
   { plan.at(n, n, i, i) } -> std::same_as<action>;            // ranks, rank, lane, position
 };
 
-/// Any algorithm, its type erased. Small trivially copyable plans are stored inside; others are shared.
+/// Any algorithm, with its type erased. Small trivially copyable plans are stored inside; others are shared.
 class any_algorithm {
  public:
   template <class Plan>
     requires(!std::same_as<Plan, any_algorithm> && algorithm<Plan>)
   any_algorithm(Plan plan)
-      : table_(&table_of<Plan>) {  // NOLINT: implicit, so that a plan can be passed wherever one is asked for
+      : table_(
+            &table_of<Plan>) {  // NOLINT: implicit, so that a plan can be passed wherever `any_algorithm` is expected
     if constexpr (stored_inside<Plan>) {
       ::new (static_cast<void*>(storage_)) Plan(std::move(plan));
     } else {
@@ -115,7 +116,7 @@ class any_algorithm {
     }
   }
 
-  /// The form that is right where `in` and `out` are the same memory: see plan/in_place.hpp.
+  /// Returns the form that is correct if `in` and `out` are the same memory: see plan/in_place.hpp.
   any_algorithm for_in_place() const {
     any_algorithm changed = *this;
     table_->make_in_place(state(), changed);

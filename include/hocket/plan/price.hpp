@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a plan costs on some machine, without running it. The time is that of the virtual clock of plan/clock.hpp: a
-/// sum over one rank's actions would be wrong wherever ranks wait for each other, as they do in every pipelined tree.
+/// The cost of a plan on a machine, without running it. The time is that of the virtual clock of plan/clock.hpp: a sum
+/// over one rank's actions would be wrong if ranks wait for each other, as they do in every pipelined tree.
 ///
 /// With only latency a, seconds_per_byte b and reduce_seconds_per_byte g set, the textbook's formulas hold exactly:
 /// ring all-reduce of n bytes over p ranks with p | n takes 2(p-1)(a + n/p b) + (p-1) n/p g, recursive doubling over
 /// p = 2^k ranks k (a + n b + n g), a binomial broadcast ceil(log2 p)(a + n b).
 ///
-/// A pure function of its arguments, so ranks may choose an algorithm by it. If every cost grows by one factor, so does
-/// the price. If one cost grows, a plan in which no two lanes or senders compete for a port or a processor never gets
-/// cheaper; where they compete, another order of service may make it cheaper, as in any queue.
+/// `price` is a pure function of its arguments, so ranks may use it to choose an algorithm. If every cost grows by one
+/// factor, so does the price. If one cost grows, a plan in which no two lanes or senders compete for a port or a
+/// processor never gets cheaper; if they compete, another order of service may make it cheaper, as in any queue.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -27,22 +27,22 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// What `price` found. Counts do not depend on the cost model.
+/// The result of `price`. Counts do not depend on the cost model.
 struct cost {
-  double seconds = 0;                ///< from the start of all ranks until the last one is done
+  double seconds = 0;                ///< from the start of all ranks until the last rank is done
   std::uint64_t actions = 0;         ///< of all ranks
   std::uint64_t messages = 0;        ///< of all ranks
-  std::uint64_t bytes = 0;           ///< that cross between ranks: in messages, loads and pushes
-  std::uint64_t messages_most = 0;   ///< that one rank sends, at most
-  std::uint64_t bytes_out_most = 0;  ///< that one rank sends or pushes, at most
-  std::uint64_t bytes_in_most = 0;   ///< that one rank receives, is pushed, or loads, at most
+  std::uint64_t bytes = 0;           ///< moved between ranks by messages, loads and pushes
+  std::uint64_t messages_most = 0;   ///< sent by one rank, at most
+  std::uint64_t bytes_out_most = 0;  ///< sent or pushed by one rank, at most
+  std::uint64_t bytes_in_most = 0;   ///< received or loaded by one rank, or pushed to it, at most
 
   friend constexpr bool operator==(const cost&, const cost&) = default;
 };
 
 namespace detail {
 
-/// An observer of `trace` that counts.
+/// An observer of `trace` that counts actions, messages and bytes.
 class cost_counter {
  public:
   explicit constexpr cost_counter(int ranks) : ranks_(ranks), totals_(static_cast<std::size_t>(ranks)) {}
@@ -105,9 +105,9 @@ class cost_counter {
 
 }  // namespace detail
 
-/// What `plan` costs over `ranks` ranks for a vector that lies as `where` says, of elements of `element_bytes` bytes.
-/// Raises errc::invalid_argument for a plan that does not end, or names peers or chunks that are not there, for no
-/// ranks, and for a model that makes no sense.
+/// Returns the cost of `plan` over `ranks` ranks for a vector with the layout `where` and elements of `element_bytes`
+/// bytes. Raises errc::invalid_argument if the plan does not complete, if it names peers or chunks that do not exist,
+/// if `ranks` is less than 1, and if the model is invalid.
 template <algorithm Plan>
 constexpr cost price(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model) {
@@ -117,7 +117,7 @@ constexpr cost price(const Plan& plan, int ranks, const layout& where, std::size
   return counter.result();
 }
 
-/// The same for a vector of `bytes` bytes, counted over all blocks.
+/// Returns the cost for a vector of `bytes` bytes in all blocks together.
 template <algorithm Plan>
 constexpr cost price(const Plan& plan, int ranks, std::size_t bytes, const cost_model& model) {
   detail::check_question(plan.name(), ranks, model);

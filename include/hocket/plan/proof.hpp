@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a proof of a plan says: that it holds, and how exact it is; or which two steps are in conflict, and why.
+/// The result of a proof: the plan is correct, and in which order it combines; or which steps are in conflict, and why.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,7 +15,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// What is wrong with a plan.
+/// The rule that a plan violates.
 enum class violation : std::uint8_t {
   none,
   bad_rank_count,
@@ -51,7 +51,7 @@ enum class violation : std::uint8_t {
   barrier_leaks
 };
 
-/// The rule that was broken, in words.
+/// Returns the violated rule as text.
 constexpr const char* to_string(violation what) noexcept {
   switch (what) {
     case violation::none: return "no violation";
@@ -59,36 +59,38 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::bad_shape: return "the shape needs at least one piece and one lane, and a root among the ranks";
     case violation::no_such_peer: return "the peer must be another rank that exists";
     case violation::no_such_place: return "the action reaches chunks or slots that this rank does not have";
-    case violation::malformed: return "the regions or the count do not fit what the action does";
+    case violation::malformed: return "the regions or the count do not match the kind of action";
     case violation::overlap: return "source and destination overlap without being the same";
     case violation::wrong_length: return "the place is for another piece of a block, whose length may differ";
     case violation::writes_in: return "contributions must not be written";
-    case violation::undeclared_peer_pointers: return "the plan uses peer pointers, but its shape does not say so";
+    case violation::undeclared_peer_pointers:
+      return "the plan uses peer pointers, but its shape does not set peer_pointers";
     case violation::size_mismatch: return "the message that arrives here may have another length";
     case violation::unordered_channel: return "two messages on one channel have no order: use another channel";
-    case violation::tag_reused: return "a tag may be used once per pair of ranks, and a peer be pushed to once";
-    case violation::reads_nothing: return "nothing was written there before";
+    case violation::tag_reused:
+      return "a tag may be used only once per pair of ranks, and a rank may push only once to each peer";
+    case violation::reads_nothing: return "the step reads a place that was never written";
     case violation::repacked_slot:
       return "slots that are filled together must always be used together, from the same chunk on";
     case violation::read_races_write: return "the step reads what the other may still be writing";
     case violation::write_races_write: return "both steps write the same memory, in no order";
     case violation::overwrites_read: return "the step overwrites what the other may still be reading";
-    case violation::overwrites_send: return "the step overwrites what may still be on its way to a peer";
+    case violation::overwrites_send: return "the step overwrites what may still be in transit to a peer";
     case violation::reads_before_begin:
       return "the step reads a peer's memory without having waited for a signal from that peer before";
     case violation::reads_after_end:
       return "the peer may return, and change what is read here, before this step is done";
     case violation::counted_twice: return "a contribution would be counted twice";
     case violation::mixed_chunks: return "different chunks would be combined";
-    case violation::never_sent: return "no message arrives here, for the peer ends without having sent one";
+    case violation::never_sent: return "no message arrives here, because the peer ends without sending one";
     case violation::never_received: return "the message is never received";
-    case violation::never_signalled: return "no signal arrives here, for the peer ends without having sent one";
-    case violation::never_waited_for: return "nobody waits for this signal";
-    case violation::deadlock: return "both steps wait for ever";
-    case violation::wrong_result: return "the result is not what the goal asks for";
+    case violation::never_signalled: return "no signal arrives here, because the peer ends without sending one";
+    case violation::never_waited_for: return "no rank waits for this signal";
+    case violation::deadlock: return "both steps wait forever";
+    case violation::wrong_result: return "the result is not what the collective requires";
     case violation::missing_contribution: return "the result lacks a contribution";
     case violation::order_overclaimed: return "the plan claims a stronger order of combination than it has";
-    case violation::barrier_leaks: return "a rank may leave the barrier before another has come";
+    case violation::barrier_leaks: return "a rank may leave the barrier before another rank has entered it";
   }
   return "unknown violation";
 }
@@ -104,26 +106,26 @@ struct step {
   friend constexpr bool operator==(const step&, const step&) = default;
 };
 
-/// What `prove` found.
+/// The result of `prove`.
 struct proof {
   bool ok = false;
   violation what = violation::none;
   int ranks = 0;
 
-  // If it holds:
+  // If `ok`:
   combination_order order = combination_order::any_order;  ///< the strongest that the plan may claim
   bool same_on_all_ranks = false;  ///< every rank evaluates the same expression, so all get the same bits
 
-  // If it does not:
+  // If not `ok`:
   step where;          ///< the step at fault
   step other;          ///< the step that it is in conflict with
-  int memory_of = -1;  ///< whose memory they meet in, and where
+  int memory_of = -1;  ///< the rank in whose memory they conflict, at `memory`
   place memory;
   int contribution = -1;  ///< the rank whose contribution is missing or counted twice
 
   constexpr explicit operator bool() const noexcept { return ok; }
 
-  /// For a person: what was wrong, where, in conflict with what.
+  /// Returns a readable text: what was wrong, where, and which other step is in conflict.
   std::string message() const;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Proof that a plan does what its collective says, however the ranks are scheduled: every contribution arrives exactly once,
-/// in the order that the plan claims; nothing is overwritten while it is read; no rank waits for ever; no message or
-/// signal is left over; and nobody reads a peer's memory before that peer has begun or after it may have ended.
+/// Proof that a plan performs its collective under every scheduling of the ranks: every contribution arrives exactly
+/// once, in the order that the plan claims; nothing is overwritten while it is read; no rank waits forever; no message
+/// or signal is left over; and no rank reads a peer's memory before that peer has begun or after it may have ended.
 ///
-/// Works at compile time too. With g++'s default limits that is up to 16 ranks for every plan of this library:
+/// The proof also works at compile time, with g++'s default limits for up to 16 ranks for every plan of this library:
 ///
 /// @code
 /// static_assert(plan::prove(plan::ring_all_reduce{}, 8));
@@ -23,13 +23,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Which memory the plan is proven for.
+/// The buffers that the plan is proven for.
 struct prove_options {
   bool in_place = false;        ///< `in` and `out` are the same memory
-  bool odd_ranks_only = false;  ///< with `in_place`: on odd ranks only, as when callers differ
+  bool odd_ranks_only = false;  ///< with `in_place`: only on odd ranks, as if callers differ
 };
 
-/// The verdict on `plan` for `ranks` ranks.
+/// Proves `plan` for `ranks` ranks, and returns the result.
 template <algorithm Plan>
 constexpr proof prove(const Plan& plan, int ranks, prove_options options = {}) {
   const detail::action_table table = detail::tabulate(plan, ranks);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// When the memory of a signal may be used for the next one.
+/// When the word of a signal may be reused for the next signal.
 ///
-/// The engine on the host numbers its operations, and a signal carries the number. A stream can't count: what was enqueued
-/// once is replayed by a graph with the same values. So a signal there is a word that is 0, is set to 1 by who signals,
-/// and back to 0 by who has waited for it; and nobody may set it for an operation before it was reset in the last one
-/// that used it. Whether that is certain can be seen from the plan:
+/// The engine on the host numbers its operations, and a signal carries the number. A stream cannot count: a graph
+/// replays what was enqueued once with the same values. So a signal on a stream is a word that is initially 0. The
+/// signaller sets it to 1, and the waiter resets it to 0 after its wait. The signaller must not set it for an operation
+/// before the waiter has reset it in the last operation that used it. The plan shows whether that is certain:
 ///
 /// - *early*: when the signaller ends, it knows that the waiter has waited (and reset the word).
 /// - *late*: when the signaller signals, it knows that the waiter has begun.
 ///
-/// Early and late signals use different words. Let S(m) and S(n), m < n, be consecutive uses of one word, from rank a to
-/// rank b. If it is a word of early signals, b's reset in m comes before the end of m on a, and that before S(n), as a's
-/// operations follow each other. If it is one of late signals, b's reset in m comes before b's end of m, that
-/// before b's begin of n, and that before S(n). So a word is always 0 when it is set, whichever plans follow each other,
-/// in whatever order, once or replayed: as long as all ranks run them in the same order, each after the one before.
+/// Early and late signals use different words. Let S(m) and S(n), m < n, be consecutive uses of one word, from rank a
+/// to rank b. If the word is for early signals, b's reset in m comes before the end of m on a, which comes before S(n),
+/// because a's operations follow each other. If it is for late signals, b's reset in m comes before b's end of m, which
+/// comes before b's begin of n, which comes before S(n). So a word is always 0 when it is set, whichever plans follow
+/// each other, once or replayed, provided that all ranks run them in the same order, one after the other.
 ///
-/// A signal that is neither is made early: at its end the waiter acknowledges all of a peer's signals, and the peer waits
-/// for that at its own end. The acknowledgement itself is late, as it follows a signal.
+/// A signal that is neither is made early: at its end the waiter acknowledges all of a peer's signals, and the peer
+/// waits for that acknowledgement at its own end. The acknowledgement itself is late, because it follows a signal.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -37,13 +37,13 @@ namespace plan {
 
 enum class signal_class : std::uint8_t { early, late, acknowledged };
 
-/// Of all signals of a plan that is proven, for one number of ranks. With several lanes it must have none.
+/// Classes of all signals of a proven plan, for one number of ranks. A plan with several lanes must have no signals.
 class signal_reuse {
  public:
   template <algorithm Plan>
   signal_reuse(const Plan& of, int ranks) : signal_reuse(detail::tabulate(of, ranks)) {}
 
-  /// Whether all waits are over in the end. Else the rest means nothing: the plan has no proof.
+  /// True if every wait completes. Otherwise the classes are invalid, because the plan has no proof.
   bool complete() const noexcept { return complete_; }
 
   signal_class of(int from, int to, unsigned tag) const {
@@ -53,7 +53,7 @@ class signal_reuse {
     return signal_class::acknowledged;
   }
 
-  /// Whether `to` must tell `from` at its end that it has waited for all of its signals.
+  /// Returns whether `to` must acknowledge, at its end, that it has waited for all signals of `from`.
   bool acknowledged(int from, int to) const {
     for (const signal& each : between(from, to)) {
       if (each.kind == signal_class::acknowledged) return true;
@@ -65,7 +65,7 @@ class signal_reuse {
   struct signal {
     unsigned tag = 0;
     signal_class kind = signal_class::acknowledged;
-    std::uint32_t knowledge = 0;  ///< what the signaller knew
+    std::uint32_t knowledge = 0;  ///< what the signaller knew: see `clocks::keep`
     std::uint32_t waited_at = detail::none;
   };
 
@@ -99,7 +99,7 @@ class signal_reuse {
         for (signal& each : between(from, to)) {
           complete_ = complete_ && each.waited_at != detail::none;
           const detail::event waited{static_cast<std::uint32_t>(to), each.waited_at};
-          // Known is what was passed on by a signal, so by an action behind the wait.
+          // `from` learned of the wait from a signal, which is an action after that wait: the word is already reset.
           if (complete_ && known.knows(static_cast<std::uint32_t>(from), waited)) each.kind = signal_class::early;
         }
       }

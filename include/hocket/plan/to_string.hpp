@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Actions and plans in words, for error messages and for reading: one line per action, such as
+/// Actions and plans as text, for error messages and for inspection: one line per action, such as
 /// `send out[3..5) to rank 2 on channel 1 (join)`. Places in `in` and `out` are chunks, in `scratch` slots; `op` is the
-/// reduction operation, its operands in the order in which they are combined.
+/// reduction operation, with its operands in the order in which they are combined.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -66,7 +66,7 @@ inline std::string channel_text(const action& what) {
   return what.channel == 0 ? std::string() : hocket::detail::concat({" on channel ", what.channel});
 }
 
-/// Whether one of the named places is the very chunk that gives the length, so that it need not be said.
+/// Returns whether one of the named places is the chunk that gives the length, so that the text can omit the chunk.
 inline bool says_its_chunk(const action& what) {
   const auto is_chunk = [&](region where, std::uint32_t at) {
     return (where == region::in || where == region::out) && at == what.chunk;
@@ -104,15 +104,16 @@ inline std::string sentence(const action& what) {
 
 }  // namespace detail
 
-/// The action in words, on one line.
+/// Returns the action as one line of text.
 inline std::string to_string(const action& what) {
   std::string text = detail::sentence(what);
-  if (!detail::says_its_chunk(what)) text += ", as long as " + detail::range_text("chunk", what.chunk, what.count);
+  if (!detail::says_its_chunk(what))
+    text += ", with the length of " + detail::range_text("chunk", what.chunk, what.count);
   if (what.join) text += " (join)";
   return text;
 }
 
-/// The actions of one rank, a line each; where there are several lanes, each under its number.
+/// Returns the actions of one rank, one per line; if there are several lanes, each one below a line with its number.
 template <algorithm Plan>
 std::string to_string(const Plan& plan, int ranks, int rank) {
   const unsigned lanes = plan.shape(ranks).lanes;
@@ -130,7 +131,7 @@ std::string to_string(const Plan& plan, int ranks, int rank) {
   return text;
 }
 
-/// The whole plan: what it is, then the actions of each rank.
+/// Returns the whole plan as text: one line that describes it, then the actions of each rank.
 template <algorithm Plan>
 std::string to_string(const Plan& plan, int ranks) {
   const shape form = plan.shape(ranks);
