@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Plans for calls with `in` and `out` in the same memory. Algorithms with extra steps for them have a member `in_place`.
+/// Plans for calls with `in` and `out` in the same memory. Algorithms that differ then have a member `in_place`.
 #pragma once
 
 #include <hocket/plan/plan.hpp>

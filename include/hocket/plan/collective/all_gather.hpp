@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-gather: over messages around a ring, or directly where ranks can read each other's memory.
+/// All-gather: with messages around a ring, or directly if ranks can read each other's memory.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -8,7 +8,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Blocks travel once around the ring. p-1 messages per rank. No block is overwritten, so nothing is joined.
+/// Blocks travel once around the ring. p-1 messages per rank. No block is overwritten, so no join is needed.
 struct ring_all_gather {
   static constexpr const char* name() noexcept { return "ring"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
@@ -22,7 +22,7 @@ struct ring_all_gather {
     const auto own = static_cast<std::uint32_t>(rank);
     const int left = rank == 0 ? ranks - 1 : rank - 1;
     const int right = rank + 1 == ranks ? 0 : rank + 1;
-    // The own block is on its way before it is copied.
+    // The rank sends its own block before it copies it.
     if (i == (ranks == 1 ? 0U : 1U)) return copy({own}, in(own), out(own));
     if (i == 0) return send(right, {own}, in(own));
     const int step = static_cast<int>(i / 2);
@@ -37,7 +37,7 @@ struct ring_all_gather {
   }
 };
 
-/// Each rank reads all blocks from their owners. Two rounds of flags; the own block is copied meanwhile.
+/// Each rank reads all blocks from their owners. Two rounds of flags; a rank copies its own block during the first.
 struct direct_all_gather {
   static constexpr const char* name() noexcept { return "direct"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }

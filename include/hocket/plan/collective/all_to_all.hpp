@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-to-all: over messages between pairs, or directly where ranks can read each other's memory.
+/// All-to-all: with messages between pairs, or directly if ranks can read each other's memory.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -8,10 +8,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// In round k, rank r exchanges blocks with rank k-r (modulo p): everyone has one partner at a time, or itself. p-1
-/// messages per rank.
+/// In round k, rank r exchanges blocks with rank k-r (modulo p): each rank has one partner at a time, which may be the
+/// rank itself. p-1 messages per rank.
 struct pairwise_all_to_all {
-  /// Also right where `in` and `out` are the same memory: what comes waits in scratch until what was there has gone.
+  /// Correct also if `in` and `out` are the same memory: a received block waits in scratch until the old one is sent.
   bool in_place = false;
 
   static constexpr const char* name() noexcept { return "pairwise"; }
@@ -47,7 +47,7 @@ struct pairwise_all_to_all {
 
 /// Each rank reads its block from all peers, beginning with its right neighbour. Two rounds of flags.
 struct direct_all_to_all {
-  /// Also right where `in` and `out` are the same memory: what was read waits in scratch until all peers have read.
+  /// Correct also if `in` and `out` are the same memory: blocks wait in scratch until all peers have read theirs.
   bool in_place = false;
 
   static constexpr const char* name() noexcept { return "direct"; }

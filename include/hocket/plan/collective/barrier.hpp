@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Barrier: nobody leaves before everybody has come.
+/// Barrier: no rank leaves before every rank has entered.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -10,8 +10,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// In round k, each rank tells the rank 2^k further on that it, and all it has heard of, are there. log2(p) rounds of
-/// messages without data.
+/// In round k, each rank sends a message to the rank 2^k further on. It reports that the sender has entered, and all
+/// ranks that the sender has learned of. log2(p) rounds of messages without data.
 struct dissemination_barrier {
   static constexpr const char* name() noexcept { return "dissemination"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::barrier, 0}; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Broadcast: over messages down a tree, or directly where ranks can read the root's memory.
+/// Broadcast: with messages down a tree, or directly if ranks can read the root's memory.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -13,7 +13,7 @@ namespace plan {
 
 namespace detail {
 
-/// Who has a vector from whom, if its owners double in each round.
+/// The tree in which the number of ranks that have the vector doubles in each round.
 struct binomial_tree {
   int root = 0;
 
@@ -23,7 +23,7 @@ struct binomial_tree {
   constexpr int rank_at(int ranks, int distance) const noexcept {
     return distance < ranks - root ? root + distance : root + distance - ranks;
   }
-  /// Not of the root.
+  /// `rank` must not be the root.
   constexpr int parent(int ranks, int rank) const noexcept {
     const int distance = distance_from_root(ranks, rank);
     return rank_at(ranks, distance & (distance - 1));
@@ -34,7 +34,7 @@ struct binomial_tree {
     const auto beyond = static_cast<unsigned>(ranks) - distance - 1;
     return static_cast<unsigned>(std::min<int>(std::countr_zero(distance), static_cast<int>(std::bit_width(beyond))));
   }
-  /// The one with the largest subtree first.
+  /// Children are numbered by size of their subtree, the largest first.
   constexpr int child(int ranks, int rank, unsigned i) const noexcept {
     return rank_at(ranks, distance_from_root(ranks, rank) + (1 << (children(ranks, rank) - 1 - i)));
   }
@@ -42,7 +42,7 @@ struct binomial_tree {
 
 }  // namespace detail
 
-/// In each round, everyone who has the vector sends it to one who has not: log2(p) rounds.
+/// In each round, every rank that has the vector sends it to one that has not: log2(p) rounds.
 struct binomial_broadcast {
   int root = 0;
 
@@ -64,8 +64,8 @@ struct binomial_broadcast {
   constexpr detail::binomial_tree tree() const noexcept { return {root}; }
 };
 
-/// The same tree where ranks can read each other's memory: each reads its parent's vector, and tells its children that
-/// they may read its own. Nobody is read by more than log2(p) others.
+/// The same tree if ranks can read each other's memory: each rank reads its parent's vector, and then signals its
+/// children that they may read its own. At most log2(p) ranks read from one rank.
 struct binomial_load_broadcast {
   int root = 0;
 
@@ -93,7 +93,7 @@ struct binomial_load_broadcast {
   constexpr detail::binomial_tree tree() const noexcept { return {root}; }
 };
 
-/// Everyone reads the root's vector.
+/// Every rank reads the root's vector.
 struct direct_broadcast {
   int root = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for middling vectors and many ranks: logarithmic latency, and every rank's link busy in both directions.
+/// All-reduce for medium-sized vectors and many ranks: logarithmic latency, and each link is busy in both directions.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -12,13 +12,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Two binary trees over the ranks (Sanders, Speck and Träff, 2009); who is an inner node of one is a leaf of the
-/// other. Each half of the vector goes up one tree, being combined, and down again, in `pieces` pieces that follow each
-/// other.
-/// A subtree holds consecutive ranks, so the order of combination is rank order.
+/// Two binary trees over the ranks (Sanders, Speck and Träff, 2009): an inner node of one tree is a leaf of the other.
+/// Each half of the vector is combined up one tree and sent down the same tree, in `pieces` pieces that follow each
+/// other. A subtree holds consecutive ranks, so the order of combination is rank order.
 ///
-/// Lanes and channels: 2·tree + (0 up, 1 down). A root goes on downwards within its lane up. No scratch, no joins: a
-/// rank's result comes down only after its parent has received what it sent up.
+/// Lanes and channels: 2·tree + (0 up, 1 down). A root sends down from its up lane. No scratch, no joins: a rank
+/// receives a result only after its parent has received what the rank sent up.
 struct double_tree {
   std::uint32_t pieces = 16;  ///< chunks of each half
 
@@ -61,7 +60,7 @@ struct double_tree {
     constexpr unsigned steps_down() const noexcept { return root() ? 0U : 1U + children(); }
   };
 
-  /// Combine what the children send, then pass it on: to the parent, or as the result to the children.
+  /// Combines what the children send, then sends it to the parent or, at the root, as the result to the children.
   static constexpr action up(const node& me, int rank, std::uint32_t chunk, unsigned step, unsigned lane) noexcept {
     const place held = step == 0 ? in(chunk) : out(chunk);
     if (step < me.children()) {
@@ -78,8 +77,8 @@ struct double_tree {
     return send(me.child(step - 1), {chunk}, out(chunk), lane);
   }
 
-  /// The trees span an even number of ranks, the second being the mirror image of the first, so that a leaf (an odd
-  /// position) is an inner node (an even position) of the other. If the number of ranks is odd, the last rank
+  /// The trees span an even number of ranks. The second is the mirror image of the first, so that a leaf (an odd
+  /// position) of one is an inner node (an even position) of the other. If the number of ranks is odd, the last rank
   /// is above both roots.
   static constexpr node node_of(int ranks, int rank, unsigned tree) noexcept {
     const int spanned = ranks - ranks % 2;
@@ -95,7 +94,7 @@ struct double_tree {
   }
 
   /// Positions count from 1. In an endless binary tree in symmetric order, the number of trailing zeros is the height
-  /// of a position above the leaves; positions beyond `last` are left out, and their lower children move up. 0: none.
+  /// of a position above the leaves. Positions beyond `last` are omitted, and their lower children move up. 0: none.
   static constexpr int height_of(int position) noexcept { return std::countr_zero(static_cast<unsigned>(position)); }
 
   static constexpr int parent_of(int position, int last) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Algorithms whose ranks pair up by powers of two, for any number of ranks: who sits out, and who stands in for whom.
+/// Reduces any number of ranks to a power of two for algorithms that pair ranks: some ranks sit out, others stand in.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -10,9 +10,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-/// With p = 2^k + e ranks, the first 2e ranks form pairs of neighbours. The even one of a pair hands its contribution
-/// to the odd one, sits out, and gets the result in the end. What is left is 2^k members, numbered in rank order, so that
-/// the order of combination is kept.
+/// With p = 2^k + e ranks, the first 2e ranks form pairs of neighbours. The even rank of a pair sends its contribution
+/// to the odd rank, sits out, and receives the result at the end. This leaves 2^k members, numbered in rank order,
+/// which preserves the order of combination.
 class fold {
  public:
   constexpr fold(int ranks, int rank) noexcept

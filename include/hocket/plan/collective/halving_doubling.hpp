@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for larger vectors over messages with a logarithmic number of rounds: moves as little as the ring does,
+/// All-reduce for larger vectors with messages, in a logarithmic number of rounds: it moves as little data as the ring,
 /// in far fewer steps.
 #pragma once
 
@@ -10,11 +10,11 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// In round k, members whose numbers differ in bit k share what is left of the vector: each sends the half that the
-/// other keeps. Then the same rounds backwards, and each sends what is finished. 2·log2(p) messages per rank, two more
-/// (of the whole vector) where p is no power of two. Neighbours combine first, so the order is rank order.
+/// In round k, members whose numbers differ in bit k split the rest of the vector: each sends the half that the other
+/// continues with. Then the same rounds run backwards, and each sends its finished part. 2·log2(p) messages per rank,
+/// two more (of the whole vector) if p is not a power of two. Neighbours combine first, so the order is rank order.
 ///
-/// No join is needed: what was sent is overwritten only by what the same peer made of it.
+/// No join is needed: a part that was sent is overwritten only by the result that the same peer sends back.
 struct halving_doubling {
   static constexpr const char* name() noexcept { return "halving_doubling"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
@@ -57,7 +57,7 @@ struct halving_doubling {
   }
 
  private:
-  /// What `member` still works on after `rounds` rounds of halving: each bit of its number chooses a half.
+  /// Returns the part of `member` after `rounds` rounds of halving: each bit of its number chooses a half.
   static constexpr chunks share(int members, int member, int rounds) noexcept {
     chunks left{0, static_cast<std::uint32_t>(members)};
     for (int round = 0; round < rounds; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for small vectors where ranks can read each other's memory: everybody reads everything.
+/// All-reduce for small vectors if ranks can read each other's memory: every rank reads all contributions.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -10,7 +10,7 @@ namespace plan {
 
 /// Two rounds of flags; each rank reads p-1 vectors and combines them in rank order.
 struct one_shot {
-  /// Also right where `in` and `out` are the same memory: the result waits in scratch until all peers have read.
+  /// Correct also if `in` and `out` are the same memory: the result waits in scratch until all peers have read.
   bool in_place = false;
 
   static constexpr const char* name() noexcept { return "one_shot"; }

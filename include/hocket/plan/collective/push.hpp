@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for the smallest vectors: the contribution travels with its flag, and nobody waits in the end.
+/// All-reduce for the smallest vectors: the contribution travels with its flag, and no rank waits at the end.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -8,8 +8,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Each rank writes its contribution to a place of its own in every peer's inbox, then combines what came in, its own
-/// contribution taken from `in`, in rank order. One round of flags.
+/// Each rank writes its contribution to its place in every peer's inbox. It then combines the contributions in its
+/// inbox and its own from `in`, in rank order. One round of flags.
 struct push_all_reduce {
   static constexpr const char* name() noexcept { return "push"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }

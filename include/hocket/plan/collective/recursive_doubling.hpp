@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for small vectors over messages: as few rounds as possible, each with the whole vector.
+/// All-reduce for small vectors with messages: as few rounds as possible, each with the whole vector.
 #pragma once
 
 #include <hocket/plan/collective/fold.hpp>
@@ -9,13 +9,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// In round k, members whose numbers differ in bit k exchange what they have. log2(p) rounds, two more where p is no
-/// power of two. Combines in rank order.
+/// In round k, members whose numbers differ in bit k exchange their partial results. log2(p) rounds, two more if p is
+/// not a power of two. Combines in rank order.
 ///
 /// Partial results alternate between two scratch slots; the last round writes `out`. A slot may be overwritten when the
-/// message that was sent from it has drained: hence a join where a slot is used again, which up to 8 ranks none is.
+/// message that was sent from it has drained, so a round that reuses a slot joins first. Up to 8 ranks, none does.
 struct recursive_doubling {
-  bool in_place = false;  ///< also right where `in` and `out` are the same memory; costs a copy on two and three ranks
+  bool in_place = false;  ///< correct also if `in` and `out` are the same memory; costs a copy on two and three ranks
 
   static constexpr const char* name() noexcept { return "recursive_doubling"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
@@ -58,14 +58,14 @@ struct recursive_doubling {
   }
 
  private:
-  /// Where what was combined in `round` rounds lies.
+  /// Returns the place of the partial result after `round` rounds.
   constexpr place partial(const detail::fold& who, int round) const noexcept {
     if (round == 0 && !who.stands_in()) return in(0);
     if (round == who.steps()) return leaves_by_copy(who) ? scratch(0) : out(0);
     return scratch(static_cast<std::uint32_t>(round % 2));
   }
 
-  /// Whether this round overwrites what an earlier one sent: a slot, or `in` where it is the same memory as `out`.
+  /// Returns whether this round overwrites what an earlier one sent: a slot, or `in` if it is the same memory as `out`.
   constexpr bool joins_before(const detail::fold& who, int round) const noexcept {
     if (round + 1 == who.steps()) return in_place && round > 0;
     return round >= 2 || (round == 1 && who.stands_in());

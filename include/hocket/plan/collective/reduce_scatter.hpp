@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reduce-scatter: over messages around a ring, between all pairs or by halves, or directly where ranks can read each other's memory.
+/// Reduce-scatter: with messages around a ring, between all pairs or by halves, or by reading each other's memory.
 #pragma once
 
 #include <hocket/plan/collective/fold.hpp>
@@ -9,7 +9,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// A block travels from the rank after its owner once around the ring, each rank combining its contribution with it.
+/// A block travels once around the ring, from the rank after its owner; each rank combines its contribution with it.
 /// p-1 messages per rank. Partial results alternate between two scratch slots; a slot may be overwritten when the
 /// message that was sent from it has drained.
 struct ring_reduce_scatter {
@@ -53,9 +53,9 @@ struct ring_reduce_scatter {
   }
 };
 
-/// Each rank sends every other its block of the contribution, and combines what comes for its own: first the ranks below
-/// it, downwards, before its own operand, then those above it, upwards, after it. So operands stay in rank order. p-1
-/// messages per rank, all of them on their way from the beginning.
+/// Each rank sends to every other rank that rank's block, and combines the messages for its own block: first those of
+/// lower ranks, downwards, in front of its own operand, then those of higher ranks, upwards, behind it. So operands
+/// stay in rank order. p-1 messages per rank, all in flight from the beginning.
 struct pairwise_reduce_scatter {
   static constexpr const char* name() noexcept { return "pairwise"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
@@ -85,11 +85,11 @@ struct pairwise_reduce_scatter {
   }
 };
 
-/// In round k, members whose numbers differ in bit k share what is left of the blocks: each sends the other those whose
-/// owners have the other's bit. Neighbours combine first, in the fixed tree. As many messages as pairwise, one block each;
-/// where p is no power of two, p more to who stands in, and one back.
+/// In round k, members whose numbers differ in bit k split the remaining blocks: each sends those whose owners have the
+/// other's bit. Neighbours combine first, in the fixed tree. As many messages as pairwise, one block each; if p is not
+/// a power of two, p more to the rank that stands in, and one back.
 ///
-/// No join is needed: what was sent is not used again.
+/// No join is needed: the places that were sent from are not used again.
 struct recursive_halving_reduce_scatter {
   static constexpr const char* name() noexcept { return "recursive_halving"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
@@ -148,7 +148,7 @@ struct recursive_halving_reduce_scatter {
   /// The blocks of the members whose numbers are `first` modulo `stride`, in rank order.
   struct owned_blocks {
     unsigned members;
-    unsigned extra;  ///< how many members have two blocks, as they stand in for their neighbours
+    unsigned extra;  ///< members with two blocks, because they stand in for their neighbours
     unsigned first;
     unsigned stride;
 
@@ -160,7 +160,7 @@ struct recursive_halving_reduce_scatter {
     }
   };
 
-  /// Of the messages of a round: the sends are ahead of the receives by what a channel holds.
+  /// One message of a round. The sends run ahead of the receives by the depth of a channel.
   struct turn {
     bool sends;
     unsigned number;
@@ -174,7 +174,7 @@ struct recursive_halving_reduce_scatter {
     return i % 2 == 0 ? turn{false, i / 2} : turn{true, ahead + i / 2};
   }
 
-  /// What a member sends in a round, or keeps.
+  /// Returns the blocks that a member sends in a round, or those that it keeps.
   static constexpr owned_blocks shared(int ranks, const detail::fold& who, int round, bool sends) noexcept {
     const auto members = static_cast<unsigned>(who.members());
     const unsigned stride = 2U << round;

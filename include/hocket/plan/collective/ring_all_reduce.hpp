@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for large vectors: every rank talks to its two neighbours only, and moves as little as is possible.
+/// All-reduce for large vectors: each rank communicates only with its two neighbours and moves as little as possible.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -12,7 +12,7 @@ namespace plan {
 /// 2(p-1) messages per rank, each of 1/p of the vector. Chunk c is combined from rank c on around the ring, which is
 /// rank order for two ranks only.
 ///
-/// No join is needed: a chunk comes round again only after the right neighbour has received it.
+/// No join is needed: a chunk returns to a rank only after the right neighbour has received it.
 struct ring_all_reduce {
   static constexpr const char* name() noexcept { return "ring"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }

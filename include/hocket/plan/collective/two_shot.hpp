@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for larger vectors where ranks can read each other's memory: each rank combines its share, then all
-/// collect the shares.
+/// All-reduce for larger vectors if ranks can read each other's memory: each rank combines its share, then every rank
+/// collects all shares.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -10,7 +10,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
 /// Three rounds of flags. Rank r combines chunk r, in rank order; then each rank reads the other chunks, beginning with
-/// its right neighbour's so that no rank is read by all at once.
+/// its right neighbour's, so that not all ranks read from the same rank at the same time.
 struct two_shot {
   static constexpr const char* name() noexcept { return "two_shot"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }

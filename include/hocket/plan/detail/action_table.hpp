@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All actions of a plan for one number of ranks, asked for once and then looked at many times.
+/// All actions of a plan for one number of ranks, computed once and read many times.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,7 +13,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-/// Lanes of all ranks are numbered through: lane l of rank r is r·lanes + l.
+/// Lanes are numbered over all ranks: lane l of rank r is r·lanes + l.
 struct action_table {
   int ranks = 0;
   plan::collective collective;

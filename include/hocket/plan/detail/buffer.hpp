@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An array whose size is known when it is made. During constant evaluation it costs a small part of what `std::vector`
-/// costs, which is what decides how many ranks fit into a `static_assert`.
+/// An array whose size is fixed at construction. During constant evaluation it costs much less than `std::vector`, and
+/// this cost limits the number of ranks that a `static_assert` can prove a plan for.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Vector clocks: what each lane knows of the progress of every other, and so which steps are certain to happen before
-/// which, however the ranks are scheduled.
+/// Vector clocks: what each lane knows about the progress of every other lane. They show which steps happen before
+/// which others under every scheduling of the ranks.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,7 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-/// A step, as the proof refers to it: lanes numbered through over all ranks.
+/// A step as the proof refers to it; lanes are numbered over all ranks.
 struct event {
   std::uint32_t lane = none;
   std::uint32_t position = 0;
@@ -28,15 +28,15 @@ class clocks {
  public:
   constexpr explicit clocks(std::uint32_t lanes) : width_(lanes), rows_(std::size_t{lanes} * lanes) {}
 
-  /// `now` is going on: what its lane did before is done.
+  /// Marks `now` as in progress, and all earlier steps of its lane as done.
   constexpr void enter(event now) noexcept { rows_[at(now.lane, now.lane)] = now.position + 1; }
 
-  /// Whether `past` is certain to be done, or going on in the same lane, from the point of view of `lane`.
+  /// Returns whether `lane` knows that `past` is done, or that `past` is its own step in progress.
   constexpr bool knows(std::uint32_t lane, event past) const noexcept {
     return rows_[at(lane, past.lane)] > past.position;
   }
 
-  /// Keeps what `lane` knows now; `learn` passes it on.
+  /// Stores what `lane` knows now; returns the number with which `learn` gives this knowledge to another lane.
   constexpr std::uint32_t keep(std::uint32_t lane) {
     const std::uint32_t* mine = rows_.data() + at(lane, 0);
     buffer<std::uint32_t> copy(width_);

@@ -17,7 +17,7 @@ inline constexpr std::uint32_t none = 0xffffffffU;
 /// Open addressing, grown by doubling. Keys are never removed.
 class index_map {
  public:
-  /// The index stored for `key`, `none` if there is no such key yet; it may be set.
+  /// Returns the index of `key`, or inserts the key with index `none`. The caller may assign the index.
   constexpr std::uint32_t& operator[](std::uint64_t key) {
     if (4 * (used_ + 1) > 3 * slots_.size()) grow();
     slot& found = find_slot(key);

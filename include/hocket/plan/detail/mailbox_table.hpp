@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Messages and flags under way in the virtual clock of plan/clock.hpp: for each sender, receiver and channel or tag
-/// one mailbox, first in, first out. Memory grows with what is under way at once, not with the length of the plan.
+/// Messages and flags in flight in the virtual clock of plan/clock.hpp: one first-in first-out mailbox for each sender,
+/// receiver and channel or tag. Memory grows with the messages in flight, not with the length of the plan.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,7 +17,7 @@ namespace plan::detail {
 
 inline constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
-/// What is under way between two ranks: a message of a channel, or a flag.
+/// A message of a channel, or a flag, in flight between two ranks.
 struct queued_message {
   std::uint32_t sender = 0;  ///< lane, counted over all ranks
   std::uint32_t index = 0;   ///< action in that lane
@@ -28,14 +28,14 @@ struct queued_message {
   double arrival = 0;
 };
 
-/// What has come from one rank to another on one channel or with one tag, and waits to be received.
+/// Messages on one channel, or flags with one tag, that have arrived from one rank at another and are not yet received.
 struct mailbox {
   int from = 0;
   int to = 0;
   std::uint32_t topic = 0;
   std::uint32_t first = nobody;  ///< messages, oldest first
   std::uint32_t last = nobody;
-  std::uint32_t reader = nobody;  ///< the lane that waits for the next letter
+  std::uint32_t reader = nobody;  ///< the lane that waits for the next message
 };
 
 constexpr std::uint32_t message_topic(unsigned channel) noexcept { return channel; }
@@ -88,7 +88,7 @@ class mailbox_table {
   }
 
  private:
-  /// Where the box is, or where it would be put.
+  /// Returns the slot that holds the mailbox, or the empty slot in which to insert it.
   constexpr std::size_t slot_of(int from, int to, std::uint32_t topic) const noexcept {
     std::uint64_t mixed = static_cast<std::uint32_t>(from);
     mixed = (mixed << 32 | static_cast<std::uint32_t>(to)) ^ (static_cast<std::uint64_t>(topic) << 20);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory of all ranks while a plan is being proven: what each chunk and slot holds, who wrote it, and who may
-/// still be reading it.
+/// The memory of all ranks while a plan is being proven: what each chunk and slot holds, which step wrote it, and which
+/// steps may still be reading it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,7 +17,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-/// A message, from the step that sends it to the step that receives it. What it reads is read in between.
+/// A message, from the step that sends it to the step that receives it. Its source may be read at any time in between.
 struct in_flight_message {
   event sent;
   event received;
@@ -29,7 +29,7 @@ struct in_flight_message {
   std::uint32_t next = none;  ///< on the same channel
 };
 
-/// An access that must not take place, and the step that it meets.
+/// A forbidden access, and the step that it conflicts with.
 struct hazard {
   violation what = violation::none;
   event other;
@@ -64,7 +64,7 @@ class memory {
     }
   }
 
-  /// Where `writer` pushes to on `rank`.
+  /// Returns the first cell of `rank`'s inbox to which `writer` pushes.
   constexpr std::size_t inbox_of(int rank, int writer) const noexcept {
     return stride_ * static_cast<std::size_t>(rank + 1) -
            std::size_t{pushed_} * (inbox_places_ - static_cast<std::uint32_t>(writer));
@@ -73,11 +73,11 @@ class memory {
   constexpr std::uint32_t pushed() const noexcept { return pushed_; }
   constexpr std::uint32_t value(std::size_t index) const noexcept { return cells_[index].value; }
 
-  /// What is there before the plan runs.
+  /// Sets the value of a cell before the plan runs.
   constexpr void begin_with(std::size_t index, std::uint32_t value) noexcept { cells_[index].value = value; }
 
-  /// Reads cell number `i` of those that `a` is about, beginning at number `base` of a region. `packed`: chunks lie
-  /// there one behind the other, not each where it belongs. `carrier` is the message that reads, if one does.
+  /// Reads cell `i` of those that `a` covers, which begin at position `base` of a region. `packed`: the region holds
+  /// chunks one after the other, not each at its own position. `carrier` is the message that reads the cell, if any.
   constexpr hazard read(event now, std::size_t first_cell, std::uint32_t i, const action& a, std::uint32_t base,
                         bool packed, std::uint32_t carrier = none) {
     cell& c = cells_[first_cell + i];
@@ -121,10 +121,10 @@ class memory {
   struct cell {
     std::uint32_t value = none;
     event written;
-    std::uint32_t reads = none;  // since it was written
-    std::uint32_t base = none;   // packed regions: the slot where the run of chunks begins that fills this slot,
-    std::uint32_t first = 0;     // the piece that the run begins with,
-    bool together = false;       // and whether it was ever longer than one
+    std::uint32_t reads = none;  // accesses since the last write
+    std::uint32_t base = none;   // packed regions: first slot of the run of chunks that fills this slot
+    std::uint32_t first = 0;     // packed regions: first piece of that run
+    bool together = false;       // packed regions: whether a run of more than one chunk has filled this slot
   };
 
   struct access {

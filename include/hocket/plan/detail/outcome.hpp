@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What must hold when all ranks have ended: nothing left over, nobody still reading, the goal reached.
+/// Checks at the end of all ranks: no signal is left over, no rank still reads a peer's memory, the result is right.
 #pragma once
 
 #include <hocket/core/config.hpp>

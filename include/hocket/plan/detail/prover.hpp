@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a plan once, with expressions for data and vector clocks for time. Which send meets which receive does not
-/// depend on the schedule, so what holds by the clocks in this one run holds in every run.
+/// The prover: runs a plan once, with expressions for data and vector clocks for time. Which receive matches which send
+/// does not depend on the scheduling of the ranks, so what the clocks show in this one run holds in every run.
 ///
-/// Waiting is taken at its worst: a join waits until the peers have received. Knowledge is taken at its worst too: a
-/// join teaches nothing about the peer, for the message may have drained into a buffer.
+/// The prover assumes the worst case for waiting: a join waits until the peers have received. It also assumes the worst
+/// case for knowledge: a join learns nothing about the peer, because the message may have drained into a buffer.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -120,9 +120,9 @@ class prover : private outcome {
     return progress::failed;
   }
 
-  // When no lane moves any more.
+  // When no lane can advance.
 
-  /// No lane moves any more: finds the one that no peer can ever help, or two that wait.
+  /// Reports a lane that waits for a peer that has ended, or else two steps that wait.
   constexpr bool explain_stall() {
     event waiting;
     event partner;

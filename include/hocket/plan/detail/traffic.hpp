@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What passes between ranks while a plan is being proven: messages, and signals.
+/// Messages and signals between ranks while a plan is being proven.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,13 +22,13 @@ class traffic : public workspace {
 
   struct lane_state {
     std::uint32_t position = 0;
-    std::uint32_t unreceived = 0;           // messages sent that nobody has received
-    std::vector<std::uint32_t> unjoined{};  // flights since the last join
+    std::uint32_t unreceived = 0;           // messages sent and not yet received
+    std::vector<std::uint32_t> unjoined{};  // messages sent since the last join
     bool ended = false;
   };
 
   struct channel_state {
-    std::uint32_t first = none;  // the flight to be received next
+    std::uint32_t first = none;  // the message to receive next
     std::uint32_t last = none;
     event receiver;
     unsigned unreceived = 0;
@@ -109,13 +109,13 @@ class traffic : public workspace {
 
   // Signals.
 
-  /// A signal that comes with a push is another one than a signal with the same tag that comes alone.
+  /// A signal that comes with a push is distinct from a signal with the same tag that comes alone.
   constexpr std::uint64_t signal_key(int from, int to, const action& a) const noexcept {
     const bool pushed = a.what == action_kind::push || (a.what == action_kind::wait && a.from == region::inbox);
     return (pair_of(from, to) << 17) | (pushed ? 0x10000U : 0U) | a.tag;
   }
 
-  /// Calls visit(peer) for the peer that `a` names, or for all; stops when it returns anything but `done`.
+  /// Calls visit(peer) for the peer that `a` names, or for all peers; stops when `visit` does not return `done`.
   template <class Visit>
   constexpr progress for_each_peer(int rank, const action& a, Visit visit) {
     if (a.peer != all_peers) return visit(a.peer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What memory holds while a plan is being proven: not numbers but expressions over contributions.
+/// The values that memory holds while a plan is being proven: expressions over contributions instead of numbers.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -31,16 +31,16 @@ class values {
     return is_contribution(value) ? value % chunks_ : nodes_[value - contributions()].chunk;
   }
 
-  /// a ∘ b. Both must be about the same chunk, and share no contribution.
+  /// Returns a ∘ b. Both must belong to the same chunk and share no contribution.
   constexpr std::uint32_t combine(std::uint32_t a, std::uint32_t b) { return combine(pairs_, a, b); }
 
-  /// The same, of what was combined before and what comes next in one step, whose operation says how: from the left or
-  /// in the fixed tree. That is the same up to three ranks.
+  /// Returns a ∘ b within one `load_reduce`, where `a` is the combination so far. The operation chooses the order: from
+  /// the left or in the fixed tree, which are the same for up to three ranks.
   constexpr std::uint32_t combine_in_one_step(std::uint32_t a, std::uint32_t b) {
     return combine(ranks_ <= 3 ? pairs_ : steps_, a, b);
   }
 
-  /// A rank whose contribution both contain; -1 if there is none.
+  /// Returns a rank whose contribution both contain, or -1.
   constexpr int shared(std::uint32_t a, std::uint32_t b) const noexcept {
     for (std::uint32_t w = 0; w < words_; ++w) {
       const std::uint64_t both = mask_word(a, w) & mask_word(b, w);
@@ -49,7 +49,7 @@ class values {
     return -1;
   }
 
-  /// A rank whose contribution is not contained; -1 if there is none.
+  /// Returns a rank whose contribution is missing, or -1.
   constexpr int missing(std::uint32_t value) const noexcept {
     for (std::uint32_t w = 0; w < words_; ++w) {
       const int rank = static_cast<int>(64 * w) + std::countr_one(mask_word(value, w));
@@ -58,13 +58,13 @@ class values {
     return -1;
   }
 
-  /// Whether all contributions are combined in the fixed tree, if what one step combines is.
+  /// Returns whether all contributions are combined in the fixed tree, provided that each `load_reduce` combines in it.
   constexpr bool in_fixed_tree(std::uint32_t value) {
     const std::uint32_t chunk = chunk_of(value);
     return value == by_one_step(chunk) || value == by_pairs(chunk);
   }
 
-  /// Whether all contributions are combined, and in rank order.
+  /// Returns whether all contributions are combined, and in rank order.
   constexpr bool in_rank_order(std::uint32_t value) const noexcept {
     return first_of(value) == 0 && last_of(value) == ranks_ - 1;
   }
@@ -72,7 +72,7 @@ class values {
  private:
   struct node {
     std::uint32_t chunk;
-    std::uint32_t first;  // if it is first ∘ … ∘ last, without gaps; otherwise none
+    std::uint32_t first;  // `none` unless the value is first ∘ … ∘ last without gaps
     std::uint32_t last;
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What can be said about an action by looking at it alone: whether its peers, chunks and slots exist.
+/// Checks of a single action that need no other action: whether its peers, chunks and slots exist.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,7 +23,7 @@ class form {
     return violation::none;
   }
 
-  /// `aliased`: `in` and `out` of this rank are the same memory.
+  /// Checks one action. `aliased`: `in` and `out` of this rank are the same memory.
   constexpr violation of(int rank, const action& a, bool aliased) const noexcept {
     if (!peer_fits(rank, a)) return violation::no_such_peer;
     if (a.what >= action_kind::load && !table_.shape.peer_pointers) return violation::undeclared_peer_pointers;
@@ -106,7 +106,7 @@ class form {
     return at.at % pieces == a.chunk % pieces ? violation::none : violation::wrong_length;
   }
 
-  /// Within this rank's memory: element by element to the same place is fine, shifted is not.
+  /// Returns whether source and destination within this rank's memory overlap with a shift; the same place is allowed.
   static constexpr bool overlaps(const action& a, bool aliased) noexcept {
     if (a.what != action_kind::copy && a.what != action_kind::receive_reduce && a.what != action_kind::load_reduce)
       return false;

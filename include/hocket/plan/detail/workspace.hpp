@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a proof works on: the memory of all ranks, what is known of whom, and what went wrong.
+/// The state of a proof: the memory of all ranks, what each lane knows about the others, and the violation found.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -34,7 +34,7 @@ class workspace {
   }
   constexpr ~workspace() = default;
 
-  // What went wrong.
+  // Violations.
 
   constexpr step step_of(event e) const {
     if (!e.happened()) return {};
@@ -65,9 +65,9 @@ class workspace {
     return false;
   }
 
-  // Memory. `held_` is what the step works on.
+  // Memory. `held_` holds the values that the current step processes.
 
-  /// held_ = `from` of `owner`.
+  /// Reads `from` of `owner` into `held_`.
   constexpr bool gather(event now, int owner, const action& a, std::uint32_t carrier = none) {
     if (!may_look_at(owner, now)) return false;
     held_.clear();
@@ -83,7 +83,7 @@ class workspace {
     return true;
   }
 
-  /// held_ = what `writer` pushed to this rank.
+  /// Reads what `writer` pushed to this rank into `held_`.
   constexpr bool gather_inbox(event now, int writer, const action& a) {
     held_.clear();
     const std::size_t first = memory_.inbox_of(table_.rank_of(now.lane), writer);
@@ -120,7 +120,7 @@ class workspace {
     return true;
   }
 
-  /// first = first ∘ second; `in_one_step` with what one step combines.
+  /// Sets first = first ∘ second. `in_one_step`: within one `load_reduce`.
   constexpr bool combine(event now, std::vector<std::uint32_t>& first, const std::vector<std::uint32_t>& second,
                          bool in_one_step = false) {
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -148,7 +148,7 @@ class workspace {
     return progress::done;
   }
 
-  /// Where a peer's buffers are is known from its first signal on; that they stay until it ends is checked in the end.
+  /// A rank knows a peer's buffers from the peer's first signal on. `ends_in_time` checks that they are still valid.
   constexpr bool may_look_at(int owner, event now) {
     const int rank = table_.rank_of(now.lane);
     if (owner == rank) return true;
@@ -162,7 +162,7 @@ class workspace {
     return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(table_.ranks) + static_cast<std::uint64_t>(to);
   }
 
-  /// Where `rank` first waited for a signal of `peer`.
+  /// Returns the step in which `rank` first waited for a signal of `peer`, or null.
   constexpr const event* first_signal_from(int peer, int rank) const {
     const std::uint32_t index = first_signal_from_.find(pair_of(peer, rank));
     return index == none ? nullptr : &waits_[index];
