@@ -272,7 +272,7 @@ TEST_CASE("costs that are none, or of another number of stages, are refused") {
       [&] {
         costs(stage_cost{1, none, 1});
       },
-      "input_gradient of each stage is nan; it must be a finite number from 0 on");
+      "input_gradient of each stage is nan; it must be a finite number that is not negative");
   refuses([&] { costs(std::vector<stage_cost>{{1, 1, 1}, {1, 1, -2}}); }, "weight_gradient of stage 1 is -2.0");
   refuses([&] { costs(stage_cost{endless, 1, 1}); }, "forward of each stage is inf");
   refuses([&] { costs(stage_cost{1, 1, 1, -1}); }, "recompute of each stage is -1.0");
@@ -297,7 +297,7 @@ TEST_CASE("numbers that do not fit are refused before memory is taken") {
   refuses([] { placement::v_shape(2'000'000'000); }, "at most 2^27 stages");
   refuses([] { placement::two_directions(2'000'000'000, 2); }, "at most 2^27 stages");
   refuses([] { placement::given({2147483647}); }, "at most 2^27 ranks: found 2147483647");
-  refuses([] { schedule("x", placement::loop(2), -1); }, "microbatches from 0 on; found -1");
+  refuses([] { schedule("x", placement::loop(2), -1); }, "must not be negative; found -1");
   refuses([] { schedule("x", placement::two_directions(2, 2), 4); }, "made for 2 microbatches; the schedule has 4");
   refuses([] { schedule("x", placement::loop(65536), 65536); }, "at most 134217728 actions");
   refuses([] { interleaved(65536, 1, 65536); }, "at most 2^27 stages");

@@ -147,7 +147,7 @@ TEST_CASE("links that differ count as what they take") {
   }
   CHECK(shorter >= 4);
   refuses([] { link_times(std::vector<std::vector<double>>{}); }, "need a row for each rank; found none");
-  refuses([] { link_times({{0, 1}, {0}}); }, "need 2 columns, as there are rows; found 1");
+  refuses([] { link_times({{0, 1}, {0}}); }, "need 2 columns in each row, as many as rows; found 1");
   refuses([] { link_times({{0, -1}, {0, 0}}); }, "the time of a hop is -1");
   refuses([&] { greedy(placement::loop(3, 1), 3, costs(stage_cost{}, link_times(times))); },
           "the times of links are given for 4 ranks, the schedule has 3");

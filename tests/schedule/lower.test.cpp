@@ -258,8 +258,8 @@ TEST_CASE("a buffer that is sent is waited for before it is written again, or el
   CHECK(prove(plan));
   for (const int capacity : {0, 1, unbounded}) {
     CHECK(prove_messages(plan, capacity).message() ==
-          "a buffer must not be overwritten while it is read, and nothing waits until this has been sent: "
-          "rank 0, step 1 (0SEND_F0); what overwrites it, in the next run of the row, is rank 0, step 0 (0F0)");
+          "a buffer must not be overwritten while it is read, but no action waits until this has been sent: "
+          "rank 0, step 1 (0SEND_F0); it is overwritten, in the next run of the row, by rank 0, step 0 (0F0)");
   }
   CHECK(prove_messages(wait_for_sends(add_messages(schedules::gpipe(2, 1))), 0));
 }

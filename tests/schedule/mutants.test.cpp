@@ -462,7 +462,7 @@ TEST_CASE("a proof names both steps that are in conflict") {
   SECTION("the same twice") {
     plan.of(1).push_back(forward(1, 0));
     CHECK(prove(plan).message() ==
-          "the same work must be done once: rank 1, step 4 (1F0); the other is rank 1, step 0 (1F0)");
+          "the same work must be done only once: rank 1, step 4 (1F0); the other is rank 1, step 0 (1F0)");
   }
   SECTION("what is missing") {
     plan.of(1).pop_back();
@@ -499,7 +499,7 @@ TEST_CASE("a proof of messages names both steps that are in conflict") {
   CHECK(said("0F0,0WAIT_SEND_F0,0SEND_F0,0RECV_B0,0B0", second) ==
         too_early + "rank 0, step 1 (0WAIT_SEND_F0); the other is rank 0, step 2 (0SEND_F0)");
   CHECK(said("0F0,0SEND_F0,0SEND_F0,0RECV_B0,0B0,0WAIT_SEND_F0", second) ==
-        "the same work must be done once: rank 0, step 2 (0SEND_F0); the other is rank 0, step 1 (0SEND_F0)");
+        "the same work must be done only once: rank 0, step 2 (0SEND_F0); the other is rank 0, step 1 (0SEND_F0)");
   CHECK(said(first, "1RECV_F0,1F0,1B0,1RECV_F0,1SEND_B0,1WAIT_SEND_B0") ==
-        "the same work must be done once: rank 1, step 3 (1RECV_F0); the other is rank 1, step 0 (1RECV_F0)");
+        "the same work must be done only once: rank 1, step 3 (1RECV_F0); the other is rank 1, step 0 (1RECV_F0)");
 }

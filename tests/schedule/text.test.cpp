@@ -65,22 +65,21 @@ TEST_CASE("what is no schedule is refused, with line and column") {
   refuses("# placement: loop\n# microbatches: 1000000\n# stages: 100\n0F0,99F0",
           "line 2, column 3: a schedule has at most 134217728 actions; 100");
   refuses("0F0,0X0", "line 1, column 6: no such action; after the stage there must be F, B, I, W");
-  refuses("0F0\n1F0,F1", "line 2, column 5: a number must stand here: the stage");
-  refuses("0F", "line 1, column 3: a number must stand here: the microbatch");
+  refuses("0F0\n1F0,F1", "line 2, column 5: expected a number here: the stage");
+  refuses("0F", "line 1, column 3: expected a number here: the microbatch");
   refuses("0F0 0B0", "line 1, column 5: a comma or the end of the line must follow an action");
   refuses("0UNSHARD1", "line 1, column 9: a comma or the end of the line");
   refuses("0F99999999999999999999", "line 1, column 3: the microbatch must be less than 1048576");
   refuses("(0F0,0B0)OVERLAP_F_B", "line 1, column 5: a ';' must follow the first of two overlapping actions");
   refuses("(0F0;0B0)", "line 1, column 9: ')OVERLAP_F_B' must follow the second");
-  refuses("# placement: ring\n0F0",
-          "line 1, column 14: no such placement; there are loop, v, two_directions, and given");
-  refuses("# placement: v 3\n0F0", "line 1, column 16: nothing may follow here");
-  refuses("# stages: x\n0F0", "line 1, column 11: a number must stand here: the stages");
-  refuses("# placement: v\n# stages: 2\n0F0\n1F0", "this placement has 4 stages on 2 rows, '# stages:' says 2");
-  refuses("# placement: loop\n# stages: 3\n0F0\n1F0", "3 stages cannot be dealt to 2 rows");
+  refuses("# placement: ring\n0F0", "line 1, column 14: no such placement; use loop, v, two_directions, and given");
+  refuses("# placement: v 3\n0F0", "line 1, column 16: expected the end of the line here");
+  refuses("# stages: x\n0F0", "line 1, column 11: expected a number here: the stages");
+  refuses("# placement: v\n# stages: 2\n0F0\n1F0", "this placement has 4 stages on 2 rows, but '# stages:' is 2");
+  refuses("# placement: loop\n# stages: 3\n0F0\n1F0", "3 stages cannot be divided evenly among 2 rows");
   refuses("# placement: given 0,1\n0F0", "there are 1 rows; the placement needs one for each of its 2 ranks");
-  refuses("# microbatches: 2\n0F2", "microbatch 2 occurs; '# microbatches: 2' says that the last one is 1");
-  refuses("# stages: 1\n1F0", "stage 1 occurs; '# stages: 1' says that the last one is 0");
+  refuses("# microbatches: 2\n0F2", "microbatch 2 occurs; '# microbatches: 2' allows numbers up to 1");
+  refuses("# stages: 1\n1F0", "stage 1 occurs; '# stages: 1' allows numbers up to 0");
   refuses("# placement: given 0,2\n0F0\n1F0", "the placement gives no stage to rank 1");
   refuses("# placement: two_directions\n# microbatches: 3\n0F0\n1F0", "an even number of microbatches");
   refuses("0F0\n0F1", "stage 0 lies on ranks 0 and 1");
@@ -100,11 +99,12 @@ TEST_CASE("what is found at the end of the text is said to be where it stands") 
   refuses("0F0,0B0\n0F0,1F0,1B0\n2F0,2B0\n3F0,3B0",
           "line 2, column 1: stage 0 lies on ranks 0 and 1; each stage must lie on one rank");
   refuses("0F0,1F1\n1F0,0F1",
-          "line 2, column 1: stage 1 lies on ranks 0 and 1: say '# placement: two_directions' if this is meant");
+          "line 2, column 1: stage 1 lies on ranks 0 and 1: write '# placement: two_directions' if this is intended");
   refuses("0F0,5F0,5F1\n1F0\n# stages: 4", "line 1, column 5: stage 5 occurs");
   refuses("0F0,0F5\n0F5,0B0\n# microbatches: 5", "line 1, column 5: microbatch 5 occurs");
-  refuses("0F0\n# placement: loop\n# stages: 3\n1F0", "line 3, column 3: 3 stages cannot be dealt to 2 rows");
-  refuses("0F0\n 2F0\n# placement: loop\n", "line 3, column 3: 3 stages cannot be dealt to 2 rows");
+  refuses("0F0\n# placement: loop\n# stages: 3\n1F0",
+          "line 3, column 3: 3 stages cannot be divided evenly among 2 rows");
+  refuses("0F0\n 2F0\n# placement: loop\n", "line 3, column 3: 3 stages cannot be divided evenly among 2 rows");
   refuses("# placement: v\n# stages: 2\n0F0\n1F0", "line 2, column 3: this placement has 4 stages");
   refuses("# placement: given 0,1\n0F0", "line 1, column 3: there are 1 rows");
   refuses("# placement: given 0,2\n0F0\n1F0", "line 1, column 3: the placement gives no stage to rank 1");
@@ -152,5 +152,5 @@ TEST_CASE("a schedule has a name that comes back from its text") {
   CHECK(parse("# schedule: \ttwo words \t\r\n0F0").name() == "two words");
   pipeline_test::refuses([] { parse("# schedule: a\rb\n0F0"); },
                          "line 1, column 14: a name must not have a carriage return in it");
-  pipeline_test::refuses([] { placement::given({0, 2, 0}); }, "none lies on rank: found 1");
+  pipeline_test::refuses([] { placement::given({0, 2, 0}); }, "rank without a stage: found 1");
 }

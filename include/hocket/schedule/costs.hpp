@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the work of a pipeline costs, stage by stage: measured or assumed, in seconds or in any other unit of time.
+/// The costs of the tasks of a pipeline by stage: measured or assumed, in seconds or in any other unit of time.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,8 +22,8 @@ struct stage_cost {
   double forward = 1;
   double input_gradient = 1;
   double weight_gradient = 1;
-  /// Of R, the forward pass once more before the gradients, where the schedule has it; 0: as long as `forward`. Stages
-  /// that do so within their backward pass have it in `input_gradient`.
+  /// Time of R, the recomputation before the gradients, if the schedule has it; 0: the same as `forward`. For stages
+  /// that recompute within their backward pass, include the time in `input_gradient`.
   double recompute = 0;
 
   friend constexpr bool operator==(const stage_cost&, const stage_cost&) = default;
@@ -31,31 +31,32 @@ struct stage_cost {
 
 namespace detail {
 
-/// Whether `value` can be a time: an infinite one, or one that is no number, would go through a whole search unnoticed.
+/// Returns whether `value` is a valid time. A whole search would not detect an infinite value or NaN.
 constexpr bool is_time(double value) noexcept { return value >= 0 && value <= std::numeric_limits<double>::max(); }
 
 constexpr void require_time(double value, const std::string& of) {
   if (is_time(value)) return;
-  raise(errc::invalid_argument, of + " is " + std::to_string(value) + "; it must be a finite number from 0 on");
+  raise(errc::invalid_argument,
+        of + " is " + std::to_string(value) + "; it must be a finite number that is not negative");
 }
 
 }  // namespace detail
 
-/// How long a result is on its way from one rank to another: from the end of the work that makes it, or of its send, to
-/// the begin of work that needs it.
+/// Transfer times of results between ranks: from the end of the task that produces the result, or of its send, to the
+/// begin of the task that needs it.
 class link_times {
  public:
-  /// The same between all ranks.
+  /// One time for all pairs of ranks.
   constexpr link_times(double each = 0) : times_{each}, ranks_(0) { check(); }
-  /// `from_to[a][b]`: from rank a to rank b; what stands at [a][a] is not looked at. Raises `invalid_argument` if there
+  /// `from_to[a][b]` is the time from rank a to rank b; `from_to[a][a]` is ignored. Raises `invalid_argument` if there
   /// are no rows, or not as many columns as rows.
   constexpr explicit link_times(const std::vector<std::vector<double>>& from_to)
       : ranks_(static_cast<int>(from_to.size())) {
     if (from_to.empty()) raise(errc::invalid_argument, "times of links need a row for each rank; found none");
     for (const std::vector<double>& from : from_to) {
       if (from.size() != from_to.size()) {
-        raise(errc::invalid_argument, "times of links from a rank to all others need " +
-                                          std::to_string(from_to.size()) + " columns, as there are rows; found " +
+        raise(errc::invalid_argument, "times of links need " + std::to_string(from_to.size()) +
+                                          " columns in each row, as many as rows; found " +
                                           std::to_string(from.size()));
       }
       times_.insert(times_.end(), from.begin(), from.end());
@@ -72,7 +73,7 @@ class link_times {
     for (const double each : times_) found = std::max(found, each);
     return found;
   }
-  /// Raises `invalid_argument` if these are given for another number of ranks.
+  /// Raises `invalid_argument` if the times are given for another number of ranks.
   constexpr void require_ranks(int ranks) const {
     if (ranks_ == 0 || ranks_ == ranks) return;
     raise(errc::invalid_argument, "the times of links are given for " + std::to_string(ranks_) +
@@ -94,11 +95,11 @@ class link_times {
   int ranks_;                  ///< 0: one time for all links
 };
 
-/// The times of all stages, and of the ways between ranks. Raises `invalid_argument` where one of them is negative,
-/// infinite or not a number.
+/// The times of all stages, and of the links between ranks. Raises `invalid_argument` if a time is negative, infinite
+/// or not a number.
 class costs {
  public:
-  /// The same for every stage.
+  /// One cost for all stages.
   constexpr explicit costs(stage_cost each = {}, link_times hops = {})
       : of_stage_{each}, for_all_(true), hops_(std::move(hops)) {
     check();
@@ -109,7 +110,7 @@ class costs {
     check();
   }
 
-  /// Raises `invalid_argument` if these are not the costs of so many stages on so many ranks.
+  /// Raises `invalid_argument` if the costs are given for another number of stages or ranks.
   constexpr void require_sizes(int stages, int ranks) const {
     if (!for_all_ && of_stage_.size() != static_cast<std::size_t>(stages)) {
       raise(errc::invalid_argument, "costs are given for " + std::to_string(of_stage_.size()) +
@@ -120,7 +121,7 @@ class costs {
     if (!detail::is_time(pair_share)) detail::require_time(pair_share, "the pair_share of costs");
   }
 
-  /// From the end of a piece of work on one rank to the begin of work on another that needs its result; 0 on the same.
+  /// Returns the time from the end of a task on one rank to the begin of a task on another that needs its result, or 0.
   constexpr double hop(int from, int to) const noexcept { return hops_.of(from, to); }
   constexpr const link_times& hops() const noexcept { return hops_; }
 
@@ -141,15 +142,15 @@ class costs {
     }
   }
 
-  /// An overlapped pair lasts as long as its parts one after the other, unless `pair_share` says less.
+  /// Returns the duration of an action. An overlapped pair lasts `pair_share` times the sum of its halves.
   constexpr double of(const schedule_action& what) const noexcept {
     return what.is_pair() ? pair_share * (of(what.first) + of(what.second)) : of(what.first);
   }
 
-  double pair_share = 1;  ///< how long an overlapped pair lasts, as a part of the sum of its halves
-  /// Of schedules with messages: whether what is sent stays with its sender until the receiver takes it, which it does
-  /// between its actions, as hocket's transports do with all that is not small. Else sends are over at once, and nobody
-  /// waits in WAIT_SEND.
+  double pair_share = 1;  ///< duration of an overlapped pair, as a fraction of the sum of its halves
+  /// For schedules with messages: true if a message stays with its sender until the receiver takes it between two of
+  /// its actions, as on hocket's transports with messages that are not small. Otherwise sends complete immediately, and
+  /// no rank waits in WAIT_SEND.
   bool sends_wait = false;
 
  private:

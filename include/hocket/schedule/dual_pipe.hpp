@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Schedules in which a forward pass of one half of the model overlaps with a backward pass of the other, so that the
-/// communication inside one (of experts, say) hides behind the computation of the other.
+/// communication inside one (for example of experts) overlaps with the computation of the other.
 ///
 /// DualPipe sends microbatches through the ranks from both ends, with two copies of the parameters; DualPipeV folds the
 /// pipeline into a V and needs one copy. Both are due to DeepSeek-AI (2024, 2025).
@@ -25,7 +25,7 @@ struct half_of_work {
 };
 
 /// The eight steps of both schedules, for the rank at `position` of the `half` ranks that a microbatch passes before
-/// it meets the other half; each half has `microbatches`.
+/// it reaches the other half; each half has `microbatches` microbatches.
 class eight_steps {
  public:
   constexpr eight_steps(row& actions, half_of_work first, half_of_work second) noexcept
@@ -44,7 +44,7 @@ class eight_steps {
       add(take_forward(1));
     }
     for (int i = 0; i < microbatches - 2 * half + position + 1; ++i) {
-      if (i == 0 && behind == 0) {  // apart, the bubble is shorter
+      if (i == 0 && behind == 0) {  // without overlap, the bubble is shorter here
         add(take_forward(0));
         add_backward(1, false);
       } else {
@@ -65,7 +65,7 @@ class eight_steps {
   }
 
  private:
-  /// From the middle on the weight gradients are put off.
+  /// Defers the weight gradients from the middle on.
   constexpr void write_last_backwards(int position) {
     const int middle = (position + 1) / 2;
     for (int i = 0; i <= position; ++i) {

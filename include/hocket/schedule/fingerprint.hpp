@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A number that stands for a schedule, so that ranks can find out whether theirs are equal without sending them.
+/// A hash of a schedule, so that ranks can check whether their schedules are equal without sending them.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -11,8 +11,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Equal for schedules that do the same on the same ranks, whatever they are called; those of others differ, but for
-/// one in 2^64. Cost: a few operations per action.
+/// Returns a hash that is equal for schedules with the same actions on the same ranks, whatever their names. Different
+/// schedules have equal hashes in one of 2^64 cases. Cost: a few operations per action.
 constexpr std::uint64_t fingerprint(const schedule& plan) noexcept {
   std::uint64_t print = 0;
   const auto fold = [&](std::int64_t value) {

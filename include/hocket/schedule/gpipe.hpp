@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The two plainest schedules: first all forward passes, then all backward passes. Simple, and every activation of the
-/// batch is in memory at once.
+/// The two simplest schedules: first all forward passes, then all backward passes. Simple, but every activation of the
+/// batch is in memory at the same time.
 ///
 /// GPipe is due to Huang et al. (2019), the breadth-first order to Lamy-Poirier (2023).
 #pragma once
@@ -11,9 +11,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Each rank has `stages_per_rank` stages in a loop. It takes all microbatches through a stage before it goes on to its
-/// next; backward in the reverse order of everything. Holds M microbatches of activations on each rank; with unit costs
-/// it takes as long as `interleaved`. Its gradients of a stage are complete as early as can be.
+/// Each rank has `stages_per_rank` stages in a loop. It runs all microbatches through a stage before it continues with
+/// its next stage; the backward passes run in reverse order. Holds M microbatches of activations on each rank; with
+/// unit costs it takes as long as `interleaved`. The gradients of each stage are complete as early as possible.
 constexpr schedule breadth_first(int ranks, int microbatches, int stages_per_rank) {
   detail::require_sizes("breadth_first", ranks, microbatches);
   schedule made("breadth_first", placement::loop(ranks, stages_per_rank), microbatches);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A schedule made for measured costs: the published schedules assume that all stages and all three passes cost the
-/// same, and lose where they do not. Here every rank takes, whenever it is free, what it prefers of what is ready,
-/// within the memory that it has; many preferences are tried on the virtual clock, the published schedules that fit are
-/// tried too, and the shortest is returned. So it is never longer than any of those. Where it may, it also tries what
-/// becomes of them if stages form their activations again, which needs less memory and takes more time.
+/// A search for a short schedule with measured costs: the published schedules assume that all stages and all three
+/// passes cost the same, and lose time if they do not. In each attempt, a rank that is free takes the ready task that
+/// it prefers, within its memory limit. The search tries many preferences on the virtual clock, and the published
+/// schedules that fit, and returns the shortest, so it is never longer than any of those. If allowed, it also tries
+/// them with recomputed activations, which need less memory and take more time.
 ///
-/// That weight gradients fill gaps under a cap of memory is due to Qi et al. (zero bubble, 2024). New here: expectations.
-/// An attempt that has done weight gradients last tells when everything else could be there; the next attempts do them
-/// where, by that, nobody waits.
+/// Filling gaps with weight gradients under a memory limit is due to Qi et al. (zero bubble, 2024). New here are
+/// expectations: an attempt that does weight gradients last shows when all other results could be available. The next
+/// attempts do weight gradients where, by these times, no rank waits for them.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -39,8 +39,8 @@ namespace plan::pipeline {
 
 namespace detail {
 
-/// The groups of microbatches that interleaved schedules allow; where to make them all would take long, those that divide
-/// the microbatches. 0, if there is none to choose.
+/// Returns the group sizes that interleaved schedules allow; if trying all would take long, only those that divide the
+/// number of microbatches. Returns {0} if there is no choice.
 inline std::vector<int> groups_of(int ranks, int microbatches, int stages_per_rank) {
   if (stages_per_rank == 1 || microbatches < ranks) return {0};
   constexpr double most_actions = 1'000'000;
@@ -52,7 +52,7 @@ inline std::vector<int> groups_of(int ranks, int microbatches, int stages_per_ra
   return found;
 }
 
-/// Whether each stage lies on the same rank, whatever the placements are called.
+/// Returns whether both placements put each stage on the same rank, whatever their kinds.
 inline bool deals_alike(const placement& a, const placement& b) {
   if (a.has_two_directions() || b.has_two_directions() || a.stages() != b.stages()) return false;
   for (int stage = 0; stage < a.stages(); ++stage) {
@@ -63,8 +63,8 @@ inline bool deals_alike(const placement& a, const placement& b) {
 
 }  // namespace detail
 
-/// All published schedules that there are for a placement and a number of microbatches; interleaved ones with groups of
-/// all sizes, or, of large schedules, with groups of equal size.
+/// Returns all published schedules for a placement and a number of microbatches: interleaved ones with groups of all
+/// sizes or, if the schedules are large, with groups of equal size.
 inline std::vector<schedule> published_schedules(const placement& where, int microbatches) {
   const int ranks = where.ranks();
   const int stages_per_rank = where.stages() / ranks;
@@ -92,27 +92,28 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
   return all;
 }
 
-/// Whether a search may let stages forget what they keep for their gradients, and form it again (R).
+/// Whether a search may let stages drop and recompute their activations (R).
 enum class recomputation : std::uint8_t {
   none,
-  where_shorter  ///< of all stages, if under the limits of memory that gives the shortest schedule
+  where_shorter  ///< on all stages, if that gives the shortest schedule within the memory limits
 };
 
-/// What a search has found.
+/// The result of a search.
 struct search_result {
-  schedule plan;            ///< the shortest
-  double makespan;          ///< of `plan`
-  schedule best_published;  ///< the shortest published one within the memory, also with R; without actions: none
-  double published;         ///< its makespan; infinite, if there is none
-  int attempts;             ///< how many schedules were made
+  schedule plan;    ///< the shortest
+  double makespan;  ///< of `plan`
+  schedule
+      best_published;  ///< the shortest published schedule within the limits, with or without R; without actions: none
+  double published;    ///< its makespan; infinite, if there is none
+  int attempts;        ///< number of schedules made
 
-  /// Whether `plan` is shorter than every published one.
+  /// Returns whether `plan` is shorter than every published schedule.
   bool is_new() const noexcept { return makespan < published; }
 };
 
 namespace detail {
 
-/// For schedules without R, which then last as long as those with R before each gradient.
+/// Returns costs under which a schedule without R lasts as long as the schedule with R before each gradient.
 inline costs with_recomputation(const costs& cost, int stages) {
   std::vector<stage_cost> all;
   for (int stage = 0; stage < stages; ++stage) {
@@ -122,7 +123,7 @@ inline costs with_recomputation(const costs& cost, int stages) {
   return costs(std::move(all), cost.hops());
 }
 
-/// Tries preferences in the order of how often they have been the best one, until enough actions have been scheduled.
+/// Tries preferences, those first that were the best most often, until enough actions have been scheduled.
 class greedy_search {
  public:
   greedy_search(const placement& where, int microbatches, const costs& cost, std::vector<int> caps)
@@ -137,7 +138,7 @@ class greedy_search {
     try_all(without);
     if (allowed == recomputation::none) return std::move(found_);
     for (schedule& each : published) take_published(recompute_activations(std::move(each)));
-    // What is forgotten needs no memory, so the limits say nothing before it is known what is held when.
+    // Dropped activations need no memory, so the limits apply only to the finished schedule with R.
     const std::vector<int> no_caps(caps_.size(), empty_.stages() * empty_.microbatches);
     const costs longer = with_recomputation(cost_, empty_.stages());
     sweep with{longer, no_caps, true};
@@ -147,14 +148,14 @@ class greedy_search {
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr std::size_t most_actions = 6'000'000;  // some two seconds
+  static constexpr std::size_t most_actions = 6'000'000;  // about two seconds
   static constexpr int least_attempts = 9;                // all kinds of patience, once
 
   /// One round through the preferences.
   struct sweep {
-    const costs& cost;  ///< that schedules are made for
+    const costs& cost;  ///< costs that schedules are made for
     const std::vector<int>& caps;
-    bool forms_again;  ///< R is put into what is made
+    bool forms_again;  ///< whether R is inserted into each schedule
     int attempts = 0;
   };
 
@@ -235,8 +236,8 @@ class greedy_search {
 
 namespace detail {
 
-/// A schedule whose makespan is infinite is no better than none: bounds them all by what there is to do, one after the
-/// other.
+/// Refuses costs with which a makespan could be infinite, because then no schedule would be better than none. The bound
+/// is all work done sequentially.
 inline void require_finite_sum(const placement& where, int microbatches, const costs& cost) {
   double sum = 0;
   for (int stage = 0; stage < where.stages(); ++stage) {
@@ -250,10 +251,10 @@ inline void require_finite_sum(const placement& where, int microbatches, const c
 
 }  // namespace detail
 
-/// The shortest schedule that is found for `where`, with the given costs. `most_activations`: by rank, how many
-/// activations (of one stage, for one microbatch) it may hold; empty: as many as there are. With
-/// `recomputation::where_shorter` it may have R, which the stages must then be able to do (pipeline/stage.hpp).
-/// Deterministic: all ranks that search with equal arguments find the same. Takes about two seconds where there are many
+/// Returns the shortest schedule found for `where` with the given costs. `most_activations`: by rank, the number of
+/// activations (of one stage, for one microbatch) that the rank may hold; empty: no limit. With
+/// `recomputation::where_shorter` the schedule may have R, which the stages must then support (pipeline/stage.hpp).
+/// Deterministic: all ranks that search with equal arguments find the same schedule. Takes about two seconds with many
 /// stages or microbatches, twice that with recomputation.
 inline search_result greedy(const placement& where, int microbatches, const costs& cost,
                             std::vector<int> most_activations = {}, recomputation allowed = recomputation::none) {

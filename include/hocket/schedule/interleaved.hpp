@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Several stages per rank in a loop: the pipeline fills v times as fast, so that its bubble is v times shorter, for
-/// more messages. With both gradients in one (interleaved 1F1B), or kept apart so that weight gradients fill the rest
-/// of the bubble (interleaved zero bubble).
+/// Several stages per rank in a loop: the pipeline fills v times as fast, so that its bubble is v times shorter, at the
+/// cost of more messages. A backward pass computes both gradients (interleaved 1F1B), or they are separate, so that
+/// weight gradients fill the rest of the bubble (interleaved zero bubble).
 ///
 /// Interleaved 1F1B is due to Narayanan et al. (2021), zero bubble to Qi et al. (ZB-H1, 2024).
 #pragma once
@@ -23,7 +23,7 @@ struct chunk_of_work {
   int microbatch;
 };
 
-/// The order in which a rank takes up its work: a group of microbatches goes through all chunks, then the next group.
+/// Returns the order of a rank's work: a group of microbatches passes all chunks, then the next group does.
 constexpr std::vector<chunk_of_work> in_groups(int microbatches, int chunks, int group, bool last_chunk_first) {
   std::vector<chunk_of_work> order;
   order.reserve(static_cast<std::size_t>(microbatches) * static_cast<std::size_t>(chunks));
@@ -37,13 +37,13 @@ constexpr std::vector<chunk_of_work> in_groups(int microbatches, int chunks, int
   return order;
 }
 
-/// Whether each group, the last one too, has a microbatch for every rank.
+/// Returns whether each group, including the last, has a microbatch for every rank.
 constexpr bool is_group(int ranks, int microbatches, int group) noexcept {
   return group >= ranks && group <= microbatches && (microbatches % group == 0 || microbatches % group >= ranks);
 }
 
-/// By default the largest group that all rounds can have: M divided by as many rounds of at least P as fit. With one
-/// stage per rank groups make no difference, and need no rule.
+/// Returns the group size. The default is the largest that all rounds can have: M divided by as many rounds of at least
+/// P as fit. With one stage per rank groups make no difference, so the default is always valid.
 constexpr int group_of(const char* generator, const placement& where, int microbatches, int group) {
   const int ranks = where.ranks();
   if (is_group(ranks, microbatches, group)) return group;
@@ -67,10 +67,9 @@ constexpr int group_of(const char* generator, const placement& where, int microb
 }  // namespace detail
 
 /// Interleaved 1F1B. With `stages_per_rank` 1 the warm-up is twice as long as that of `one_forward_one_backward`.
-/// `group`: how many microbatches go through a stage before the next stage of the rank has its turn; at least P, at
-/// most M, the last group may be shorter but not below P; 0 chooses M / max(1, M/P), where M/P must divide M unless there
-/// is one stage per rank.
-/// With unit costs and M >= P: 3M + 3(P-1)/v long.
+/// `group`: number of microbatches that pass a stage before the next stage of the rank has its turn; at least P, at
+/// most M. The last group may be smaller, but not smaller than P. 0 chooses M / max(1, M/P), where M/P must divide M
+/// unless there is one stage per rank. With unit costs and M >= P: 3M + 3(P-1)/v long.
 constexpr schedule interleaved(int ranks, int microbatches, int stages_per_rank, int group = 0) {
   detail::require_sizes("interleaved", ranks, microbatches);
   schedule made("interleaved", placement::loop(ranks, stages_per_rank), microbatches);
@@ -95,7 +94,7 @@ constexpr schedule interleaved(int ranks, int microbatches, int stages_per_rank,
 
 namespace detail {
 
-/// Interleaved zero bubble, under the name by which the caller knows it.
+/// Interleaved zero bubble; `name` is the generator that errors name.
 constexpr schedule zero_bubble_in_loop(const char* name, int ranks, int microbatches, int stages_per_rank, int group) {
   detail::require_sizes(name, ranks, microbatches);
   schedule made(name, placement::loop(ranks, stages_per_rank), microbatches);
@@ -127,8 +126,8 @@ constexpr schedule zero_bubble_in_loop(const char* name, int ranks, int microbat
 
 }  // namespace detail
 
-/// Interleaved zero bubble: half the warm-up of `interleaved`, and weight gradients that wait until the rank would be
-/// idle. `group` as there. With unit costs and M >= P: 3M + (P-1)/v long.
+/// Interleaved zero bubble: half the warm-up of `interleaved`, and weight gradients deferred until the rank would be
+/// idle. `group` is as for `interleaved`. With unit costs and M >= P: 3M + (P-1)/v long.
 constexpr schedule interleaved_zero_bubble(int ranks, int microbatches, int stages_per_rank, int group = 0) {
   return detail::zero_bubble_in_loop("interleaved_zero_bubble", ranks, microbatches, stages_per_rank, group);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the stages cost, from a run: for `greedy`, and for comparing a run with its plan.
+/// The costs of stages as measured in a run: for `greedy`, and to compare a run with its plan.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,10 +17,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// The mean times of each stage in a timeline of all ranks, in its unit; 0 for what no stage did. Of a whole backward
-/// pass half counts for either gradient, and so does of a pair for either half. `hops` are passed on: a run does not show
-/// them. Raises `invalid_argument` where the timeline is empty, as before the first step: costs of 0 for all stages would
-/// make any schedule the best.
+/// Returns the mean times of each stage in a timeline of all ranks, in its unit; 0 for tasks that do not occur. Half of
+/// a whole backward pass counts for each gradient, and half of a pair for each of its tasks. The result contains
+/// `hops`, because a run does not show them. Raises `invalid_argument` if the timeline is empty, as it is before the
+/// first step: with costs of 0 for all stages, any schedule would be the best.
 inline costs measured_costs(const schedule& plan, const timeline& run, link_times hops = {}) {
   if (run.empty() && plan.length() > 0) {
     raise(errc::invalid_argument, "measured_costs: the timeline is empty; run a step of the schedule first");

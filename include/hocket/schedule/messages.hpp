@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a message of a schedule tells about its two ends: passes, proofs and the executor all need it.
+/// Questions about the messages of a schedule that passes, proofs and the executor all ask.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -10,13 +10,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// The rank at the other end of a send or receive.
+/// Returns the rank at the other end of a send or receive.
 constexpr int peer_of(const schedule& plan, const task& message) noexcept {
   const bool towards_next = message.what == task_kind::send_forward || message.what == task_kind::receive_backward;
   return plan.placement.rank_of(message.stage + (towards_next ? 1 : -1), message.microbatch);
 }
 
-/// Whether a schedule lists its messages, and not only what is computed.
+/// Returns whether a schedule lists its messages, and not only its computations.
 constexpr bool has_messages(const schedule& plan) noexcept {
   for (const row& actions : plan.rows) {
     for (const schedule_action& each : actions) {

@@ -12,8 +12,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// One stage per rank. A rank warms up with as many forward passes as there are ranks behind it, then does one forward
-/// and one backward pass in turn. With unit costs: 3(M+P-1) long, min(P-r, M) microbatches of activations on rank r.
+/// One stage per rank. A rank warms up with as many forward passes as there are ranks behind it, then alternates one
+/// forward and one backward pass. With unit costs: 3(M+P-1) long, min(P-r, M) microbatches of activations on rank r.
 constexpr schedule one_forward_one_backward(int ranks, int microbatches) {
   detail::require_sizes("one_forward_one_backward", ranks, microbatches);
   schedule made("one_forward_one_backward", placement::loop(ranks), microbatches);

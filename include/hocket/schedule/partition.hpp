@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Cuts a model into stages: consecutive layers, so that the slowest stage is as fast as can be. In a pipeline all wait
-/// for that one.
+/// Cuts a model into stages of consecutive layers, so that the slowest stage is as fast as possible. In a pipeline all
+/// ranks wait for the slowest stage.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,9 +17,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Where each of `stages` stages begins in the list of layers, whose costs are `layers`, in any unit, none negative.
-/// Every stage has at least one layer. Of all cuts with the fastest slowest stage, the one whose stages fill up from the
-/// first. Cost: stages times the square of the number of layers.
+/// Returns the first layer of each of `stages` stages. `layers` holds the cost of each layer, in any unit, none
+/// negative. Every stage has at least one layer. Of all cuts with the fastest slowest stage, returns the one that fills
+/// the first stages first. Cost: stages times the square of the number of layers.
 constexpr std::vector<std::size_t> partition(const std::vector<double>& layers, std::size_t stages) {
   if (stages < 1 || stages > layers.size()) {
     raise(errc::invalid_argument, "partition needs at least one layer for each of the " + std::to_string(stages) +
@@ -27,7 +27,7 @@ constexpr std::vector<std::size_t> partition(const std::vector<double>& layers, 
                                       " layers");
   }
   const std::size_t n = layers.size();
-  std::vector<double> before(n + 1, 0);  // the cost of all layers before one
+  std::vector<double> before(n + 1, 0);  // before[i]: the cost of all layers before layer i
   for (std::size_t i = 0; i < n; ++i) {
     if (!detail::is_time(layers[i])) detail::require_time(layers[i], "the cost of layer " + std::to_string(i));
     before[i + 1] = before[i] + layers[i];
@@ -35,7 +35,7 @@ constexpr std::vector<std::size_t> partition(const std::vector<double>& layers, 
   if (!detail::is_time(before[n])) {
     raise(errc::invalid_argument, "partition: the costs of all layers have no finite sum; take a larger unit");
   }
-  // slowest[k][i]: of the best cut of the layers from i on into k + 1 stages.
+  // slowest[k][i]: the slowest stage in the best cut of the layers from i on into k + 1 stages.
   std::vector<std::vector<double>> slowest(stages, std::vector<double>(n + 1, std::numeric_limits<double>::infinity()));
   for (std::size_t i = 0; i < n; ++i) slowest[0][i] = before[n] - before[i];
   for (std::size_t k = 1; k < stages; ++k) {

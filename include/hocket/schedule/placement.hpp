@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which rank runs which stage: every schedule rests on one of these maps, and a message is needed exactly where two
-/// neighbouring stages of a microbatch lie on two ranks.
+/// The placement of stages on ranks. Every schedule is based on one of these maps, and a message is needed exactly if
+/// two neighbouring stages of a microbatch lie on two ranks.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,7 +19,7 @@ namespace plan::pipeline {
 
 namespace detail {
 
-/// The first of so many ranks on which no stage lies; -1, if each has one. Negative entries count for no rank.
+/// Returns the first of `ranks` ranks that has no stage, or -1. Negative entries are ignored.
 constexpr int rank_without_stage(const std::vector<int>& rank_of_stage, int ranks) {
   std::vector<char> has_stage(static_cast<std::size_t>(ranks), false);
   for (const int rank : rank_of_stage) {
@@ -41,7 +41,7 @@ constexpr int rank_without_stage(const std::vector<int>& rank_of_stage, int rank
 /// | `given(ranks)` | as many as there are entries | the entry |
 class placement {
  public:
-  /// Far more than any machine has ranks; all numbers of stages, and of pairs of these, fit.
+  /// Far more than any machine has ranks. Numbers of stages, and of pairs of stages, do not overflow.
   static constexpr int most_stages = 1 << 27;
 
   static constexpr placement loop(int ranks, int stages_per_rank = 1) {
@@ -68,18 +68,18 @@ class placement {
     return made;
   }
 
-  /// The user's own map: stage s lies on `rank_of_stage[s]`.
+  /// A user-defined map: stage s lies on `rank_of_stage[s]`.
   static constexpr placement given(std::vector<int> rank_of_stage) {
     require(!rank_of_stage.empty(), "a placement needs at least one stage", 0);
     int ranks = 0;
     for (const int rank : rank_of_stage) {
-      require(rank >= 0, "a placement names ranks by numbers from 0 on", rank);
+      require(rank >= 0, "rank numbers in a placement must not be negative", rank);
       require(rank < most_stages, "a pipeline has at most 2^27 ranks", rank);
       ranks = std::max(ranks, rank + 1);
     }
     placement made{kind::given, ranks, static_cast<int>(rank_of_stage.size())};
     const int empty = detail::rank_without_stage(rank_of_stage, ranks);
-    require(empty < 0, "every rank needs a stage; none lies on rank", empty);
+    require(empty < 0, "every rank needs a stage; rank without a stage", empty);
     made.given_ = std::move(rank_of_stage);
     return made;
   }
@@ -97,18 +97,18 @@ class placement {
     return 0;
   }
 
-  /// Whether rank has the parameters of a stage.
+  /// Returns whether `rank` has the parameters of `stage`.
   constexpr bool holds(int rank, int stage) const noexcept {
     return rank_of(stage, 0) == rank || (has_two_directions() && rank_of(stage, turn_) == rank);
   }
 
-  /// Whether each stage lies on two ranks, and microbatches from `turn()` on pass the ranks the other way.
+  /// True if each stage lies on two ranks, and microbatches from `turn()` on pass the ranks in reverse order.
   constexpr bool has_two_directions() const noexcept { return kind_ == kind::two_directions; }
   constexpr int turn() const noexcept { return turn_; }
-  /// Whether it is the user's own map, whose entries belong to its text form.
+  /// True if this is a user-defined map, whose entries are part of its text form.
   constexpr bool is_given() const noexcept { return kind_ == kind::given; }
 
-  /// loop, v, two_directions or given: as it stands in the text form of a schedule.
+  /// Returns the name in the text form of a schedule: loop, v, two_directions or given.
   constexpr const char* name() const noexcept {
     switch (kind_) {
       case kind::loop: return "loop";
@@ -133,7 +133,7 @@ class placement {
   kind kind_;
   int ranks_;
   int stages_;
-  int turn_ = 0;  ///< two_directions: the first microbatch that passes the ranks the other way
+  int turn_ = 0;  ///< two_directions: the first microbatch that passes the ranks in reverse order
   std::vector<int> given_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The proof that a schedule trains what it should, and comes to an end: every stage does every microbatch once,
-/// forward and backward, on the rank where the stage lies; and no rank waits for what comes after its own wait. It
-/// needs no run and no rank: a schedule of one's own is wrong here, and not after an hour on a cluster.
+/// The proof that a schedule is complete and comes to an end: every stage processes every microbatch once, forward and
+/// backward, on the rank where the stage lies; and no ranks wait for each other in a cycle. It needs no run and no
+/// ranks, so that an error in a user-defined schedule is found here, and not after an hour on a cluster.
 ///
 /// @code
 /// static_assert(plan::pipeline::prove(plan::pipeline::one_forward_one_backward(4, 8)));
@@ -26,7 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// What is wrong with a schedule.
+/// The rule that a schedule violates.
 enum class schedule_violation : std::uint8_t {
   none,
   wrong_number_of_rows,
@@ -46,7 +46,7 @@ enum class schedule_violation : std::uint8_t {
   deadlock
 };
 
-/// The rule that was broken, in words.
+/// Returns the violated rule as text.
 constexpr const char* to_string(schedule_violation what) noexcept {
   switch (what) {
     case schedule_violation::none: return "no violation";
@@ -55,7 +55,7 @@ constexpr const char* to_string(schedule_violation what) noexcept {
     case schedule_violation::no_such_microbatch: return "the microbatch does not exist";
     case schedule_violation::not_a_pair: return "only a forward and a backward pass can overlap, in this order";
     case schedule_violation::wrong_rank: return "the placement puts this stage on another rank";
-    case schedule_violation::done_twice: return "the same work must be done once";
+    case schedule_violation::done_twice: return "the same work must be done only once";
     case schedule_violation::missing: return "work is missing";
     case schedule_violation::two_kinds_of_backward:
       return "a stage does the backward pass of a microbatch as B, or as I and W, not both";
@@ -69,7 +69,7 @@ constexpr const char* to_string(schedule_violation what) noexcept {
     case schedule_violation::needless_message:
       return "the stage has no neighbour on another rank to exchange this with";
     case schedule_violation::overwritten_while_read:
-      return "a buffer must not be overwritten while it is read, and nothing waits until this has been sent";
+      return "a buffer must not be overwritten while it is read, but no action waits until this has been sent";
     case schedule_violation::deadlock: return "each of two ranks waits for what the other does only after its own wait";
   }
   return "unknown";
@@ -82,18 +82,18 @@ struct schedule_step {
   schedule_action what;
 };
 
-/// What a proof says: that it holds, or which steps are in conflict, and why.
+/// The result of a proof: the schedule is correct, or which steps are in conflict, and why.
 struct schedule_proof {
   bool ok = false;
   schedule_violation what = schedule_violation::none;
   schedule_step where;  ///< the step at fault
   schedule_step other;  ///< the step that it is in conflict with
-  task missing;         ///< `schedule_violation::missing`: what no row has
-  int lacks_it = -1;    ///< the rank whose row should have what is missing, where other rows may have it
+  task missing;         ///< `schedule_violation::missing`: the task that is missing
+  int lacks_it = -1;    ///< the rank whose row lacks the missing task, or -1 if all rows lack it
 
   constexpr explicit operator bool() const noexcept { return ok; }
 
-  /// For a person: what is wrong, where, in conflict with what.
+  /// Returns a readable text: what is wrong, where, and which other step is in conflict.
   std::string message() const {
     if (ok) return "the schedule is complete and comes to an end";
     std::string text = pipeline::to_string(what);
@@ -112,7 +112,7 @@ struct schedule_proof {
   const char* before_the_other() const noexcept {
     if (what == schedule_violation::deadlock) return ", and ";
     if (what == schedule_violation::overwritten_while_read)
-      return "; what overwrites it, in the next run of the row, is ";
+      return "; it is overwritten, in the next run of the row, by ";
     return "; the other is ";
   }
 
@@ -123,7 +123,7 @@ struct schedule_proof {
 
 namespace detail {
 
-/// Looks at a schedule from all sides until something is wrong.
+/// Checks all rules for a schedule, and stops at the first violation.
 class schedule_prover {
  public:
   constexpr explicit schedule_prover(const schedule& plan) : plan_(plan) {}
@@ -138,7 +138,7 @@ class schedule_prover {
   }
 
  private:
-  /// A piece of computation and where it stands.
+  /// A computation and its position.
   struct located {
     task what;
     int rank;
@@ -164,7 +164,7 @@ class schedule_prover {
     found_.other = other;
   }
 
-  // ---- each action by itself ----
+  // ---- each action alone ----
 
   constexpr void check_each_alone() {
     if (static_cast<int>(plan_.rows.size()) != plan_.ranks()) found_.what = schedule_violation::wrong_number_of_rows;
@@ -214,7 +214,7 @@ class schedule_prover {
     }
   }
 
-  /// All that is done for one microbatch by one stage.
+  /// Checks all computations of one stage for one microbatch.
   constexpr void check_one(int stage, int microbatch, const located* done, std::size_t count) {
     const located* of[task_kinds] = {};
     for (std::size_t i = 0; i < count; ++i) {
@@ -254,11 +254,11 @@ class schedule_prover {
     }
   }
 
-  // ---- what is done for a stage's parameters, once or more in a row ----
+  // ---- tasks for a stage's parameters, once or several times per row ----
 
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
-  /// Where in a row these stand that have been met so far.
+  /// Positions in a row of the tasks for one stage's parameters that were found so far.
   struct care {
     std::size_t gathered = nowhere;  ///< the last UNSHARD
     std::size_t dropped = nowhere;   ///< the last RESHARD
@@ -266,7 +266,7 @@ class schedule_prover {
     std::size_t waited = nowhere;
     std::size_t updated = nowhere;
     bool is_sharded = false;  ///< the row gathers the stage's parameters somewhere
-    bool is_there = false;    ///< and has them now
+    bool is_there = false;    ///< the parameters are gathered now
   };
 
   constexpr void check_care() {
@@ -328,19 +328,19 @@ class schedule_prover {
     }
   }
 
-  /// What is done once, and not after `last`.
+  /// Checks that a task occurs only once, and not after `last`.
   constexpr void come_once(const schedule_step& at, std::size_t& before, std::size_t last) {
     if (before != nowhere) fail(schedule_violation::done_twice, at, known(at, before));
     if (last != nowhere) fail(schedule_violation::before_its_input, known(at, last), at);
     before = at.index;
   }
 
-  /// The step of the row of `at` that was met before; none, where there was none.
+  /// Returns step `before` of the row of `at`, or an empty step if `before` is `nowhere`.
   constexpr schedule_step known(const schedule_step& at, std::size_t before) const {
     return before == nowhere ? schedule_step{} : step_at(at.rank, before);
   }
 
-  /// At the end of a row: what is done for one stage is done for all, and all that was begun is over.
+  /// Checks at the end of a row: kinds of tasks that occur for one stage occur for all, and no stage is still gathered.
   constexpr void check_care_is_whole(int rank, int stage, const care& of, bool reduces, bool updates) {
     const auto needs = [&](task_kind what, std::size_t found) {
       if (failed() || found != nowhere) return;
@@ -360,16 +360,16 @@ class schedule_prover {
     }
   }
 
-  // ---- no circle ----
+  // ---- no cyclic wait ----
 
   constexpr void check_it_ends() {
-    // Of the computations alone: for the messages there is prove_messages.
+    // Checks only the computations; prove_messages checks the messages.
     const timing result = schedule_clock(plan_, costs{}, false).run([](const timed_schedule_action&) {});
     if (result.complete) return;
     std::vector<char> seen(static_cast<std::size_t>(plan_.ranks()), false);
     int rank = 0;
     while (result.ranks[static_cast<std::size_t>(rank)].done == plan_.of(rank).size()) ++rank;
-    // Follow the waits from rank to rank until they come back.
+    // Follow the waits from rank to rank until a rank occurs twice.
     const auto blocked = [&](int r) { return step_at(r, result.ranks[static_cast<std::size_t>(r)].done); };
     while (true) {
       seen[static_cast<std::size_t>(rank)] = true;
@@ -382,7 +382,7 @@ class schedule_prover {
     }
   }
 
-  /// The step that `what` needs and that has not been done.
+  /// Returns the step that `what` needs and that is not done yet.
   constexpr schedule_step awaited_by(const schedule_action& what, const timing& result) const {
     schedule_step found;
     for_each_task(what, [&](const task& each) {
@@ -410,16 +410,16 @@ class schedule_prover {
 
 }  // namespace detail
 
-/// Whether `plan` is complete (each stage does forward, input and weight gradient of each microbatch exactly once, in
-/// this order, on the rank that holds it, and forms again, if at all, once and between the first two) and comes to an
-/// end on every transport that holds a message until it is received.
+/// Proves that `plan` is complete and comes to an end on every transport that holds a message until it is received.
+/// Complete: each stage does forward, input gradient and weight gradient of each microbatch exactly once, in this
+/// order, on the rank that holds the stage; it recomputes at most once, between the first two.
 ///
-/// What is done for a stage's parameters, where it is listed:
-/// - REDUCE_GRAD once, after all that is computed with the stage; WAIT_REDUCE_GRAD once after that: nothing else says
-///   that the sum is there, neither to UPDATE nor to what comes after the step. Both for all stages or for none.
-/// - UPDATE once, after these and all that is computed with the stage; for all stages or for none. Where two ranks have
+/// Rules for the tasks on a stage's parameters, if the schedule lists them:
+/// - REDUCE_GRAD once, after all computations of the stage; WAIT_REDUCE_GRAD once after that, because nothing else
+///   shows UPDATE, or the code after the step, that the sum is complete. Both for all stages or for none.
+/// - UPDATE once, after these and after all computations of the stage; for all stages or for none. If two ranks have
 ///   copies of a stage (`two_directions`), each has the gradients of some microbatches, and needs REDUCE_GRAD before.
-/// - UNSHARD and RESHARD in turn; a row that has any of a stage computes with that only between the two.
+/// - UNSHARD and RESHARD alternate; a row that has any of them for a stage uses the stage only between the two.
 ///
 /// Cost: n log n for n actions.
 constexpr schedule_proof prove(const schedule& plan) { return detail::schedule_prover(plan).prove(); }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The proof that a schedule with messages comes to an end on a given transport, and that all of them are there: each
-/// send has its receive, stands after what it sends, and before what needs it.
+/// The proof that a schedule with messages comes to an end on a given transport, and that its messages are complete:
+/// each send has its receive, comes after the task that produces its data, and before the task that needs it.
 ///
 /// Whether it ends depends on how much a transport holds. With `capacity` 0 each send and each receive blocks until the
-/// other end is there too (rendezvous); with k, up to k messages from one rank to another wait for their receives, and a
-/// send beyond blocks. A schedule that ends with 0 ends with any. With an unbounded capacity sends and receives are
-/// started where they stand and never block, as in hocket's own executor: what needs a message waits for it.
+/// peer reaches the other end (rendezvous); with k, up to k messages from one rank to another wait for their receives,
+/// and a further send blocks. A schedule that ends with 0 ends with any capacity. With an unbounded capacity sends and
+/// receives start and never block, as in hocket's own executor: the task that needs a message waits for it.
 ///
-/// A transport may leave a message where the sender has it until it is asked for. So WAIT_SEND ends, with any capacity,
-/// only when the other rank has come to its receive; and each send needs a WAIT_SEND, as its buffer is written again,
-/// at the latest when the row runs again.
+/// A transport may leave a message with the sender until the receiver asks for it. So WAIT_SEND ends, with any
+/// capacity, only when the other rank has reached its receive; and each send needs a WAIT_SEND, because its buffer is
+/// written again, at the latest when the row runs again.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -70,7 +70,7 @@ class message_prover {
   constexpr schedule_step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
   constexpr schedule_step next_step(int rank) const { return step_at(rank, next_[static_cast<std::size_t>(rank)]); }
 
-  /// Where a piece of work stands in the row of its rank; `absent`, if it stands nowhere.
+  /// Returns the position of a task in the row of its rank, or `absent`.
   constexpr std::uint32_t& place_of(const task& what) {
     return places_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
                     static_cast<std::size_t>(what.stage)) *
@@ -115,26 +115,26 @@ class message_prover {
     });
   }
 
-  /// What writes the buffer that is sent.
+  /// Returns the task that writes the buffer of `send`.
   constexpr task producer_of(const task& send) {
     return made_by(send.what == task_kind::send_forward ? task_kind::forward : task_kind::backward, send.stage,
                    send.microbatch);
   }
 
-  /// The same work, or the input gradient where the row does the backward pass in two halves.
+  /// Returns the given task, or the input gradient if the row does the backward pass in two halves.
   constexpr task made_by(task_kind what, int stage, int microbatch) {
     const task halved{task_kind::input_gradient, stage, microbatch};
     return what == task_kind::backward && stands(halved) ? halved : task{what, stage, microbatch};
   }
 
-  /// A message that leaves the pipeline, or stays on its rank.
+  /// Returns whether `what` is a message that leaves the pipeline, or stays on its rank.
   constexpr bool is_needless(const task& what, int rank) const {
     if (!is_send(what.what) && !is_receive(what.what)) return false;
     const task partner = partner_of(what);
     return !is_stage(partner.stage) || plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
   }
 
-  /// A computation receives only what another rank has made.
+  /// Returns whether `what` needs its partner. A computation needs a receive only for the result of another rank.
   constexpr bool needs_partner(const task& what, int rank) const {
     const task partner = partner_of(what);
     if (partner.what == task_kind::nothing) return false;
@@ -144,7 +144,7 @@ class message_prover {
 
   constexpr bool is_stage(int stage) const noexcept { return stage >= 0 && stage < plan_.stages(); }
 
-  /// What must stand somewhere if `what` stands here; `nothing`, if that is all.
+  /// Returns the task that must exist if `what` exists, or `nothing`.
   constexpr task partner_of(const task& what) const {
     switch (what.what) {
       case task_kind::send_forward: return {task_kind::receive_forward, what.stage + 1, what.microbatch};
@@ -164,12 +164,12 @@ class message_prover {
     }
   }
 
-  /// The stage that a received message comes from.
+  /// Returns the stage that a received message comes from.
   static constexpr int neighbour_of(const task& receive) noexcept {
     return receive.what == task_kind::receive_forward ? receive.stage - 1 : receive.stage + 1;
   }
 
-  // ---- no rank waits for ever ----
+  // ---- no rank waits forever ----
 
   constexpr void run() {
     for (bool moved = true; moved;) {
@@ -193,7 +193,7 @@ class message_prover {
     return true;
   }
 
-  /// Whether a transport that holds no more than it can lets this action go on.
+  /// Returns whether a transport of limited capacity lets this action proceed; counts its messages in flight.
   constexpr bool passes(const task& what, int rank) {
     if (is_send(what.what)) {
       if (capacity_ == 0) return meets(what);
@@ -207,13 +207,13 @@ class message_prover {
     return true;
   }
 
-  /// Whether the peer of a send stands at its receive.
+  /// Returns whether the peer of a send has reached its receive.
   constexpr bool meets(const task& send) const {
     const int peer = peer_of(plan_, send);
     return !at_end(peer) && next_step(peer).what.first == partner_of(send);
   }
 
-  /// What an action needs and has not been done yet; `nothing`, if all of it has.
+  /// Returns a task that an action needs and that is not done yet, or `nothing`.
   constexpr task lack_of(const schedule_action& what) {
     task found;
     for_each_task(what, [&](const task& each) {
@@ -240,7 +240,7 @@ class message_prover {
     }
   }
 
-  /// The same of what a neighbouring stage makes: on another rank it is to be asked for, and sent.
+  /// Like `lack_of`, for the result of a neighbouring stage: from another rank it must be received and sent.
   constexpr task lack_of_result(const task& receive, task_kind made) {
     const int from = neighbour_of(receive);
     if (!is_stage(from)) return {};
@@ -257,7 +257,7 @@ class message_prover {
     return in_flight_[static_cast<std::size_t>(from) * plan_.rows.size() + static_cast<std::size_t>(to)];
   }
 
-  /// Follows the waits from rank to rank until they come back, or lead to an action of the same rank that stands behind.
+  /// Follows the waits from rank to rank until a rank occurs twice, or waits for a later action of its own row.
   constexpr void explain(int rank) {
     std::vector<char> seen(plan_.rows.size(), false);
     while (true) {
@@ -273,7 +273,7 @@ class message_prover {
     }
   }
 
-  /// The rank where what its next action lacks stands. What lacks nothing waits for the other end of its message.
+  /// Returns the rank of the task that the next action lacks. If it lacks none, it waits for the peer of its message.
   constexpr int awaited_by(int rank) {
     const schedule_action what = next_step(rank).what;
     const task lack = lack_of(what);
@@ -283,16 +283,16 @@ class message_prover {
   const schedule& plan_;
   int capacity_;
   std::vector<std::size_t> next_;      ///< by rank
-  std::vector<std::uint32_t> places_;  ///< by verb, stage and microbatch
+  std::vector<std::uint32_t> places_;  ///< by kind, stage and microbatch
   std::vector<int> in_flight_;         ///< by sender and receiver
   schedule_proof found_;
 };
 
 }  // namespace detail
 
-/// Whether every message of `plan` has its other end and comes in time, no buffer is overwritten while it is sent, and
-/// the whole ends where a transport holds `capacity` messages from one rank to another: 0 for rendezvous, `unbounded`
-/// where sends and receives are started and waited for later. Looks at messages alone: `prove(plan)` must hold, too.
+/// Proves that every message of `plan` has its other end and arrives in time, that no buffer is overwritten while it is
+/// sent, and that `plan` ends if a transport holds `capacity` messages from one rank to another: 0 for rendezvous,
+/// `unbounded` if sends and receives start and are waited for later. `prove(plan)` must hold, too.
 constexpr schedule_proof prove_messages(const schedule& plan, int capacity = 0) {
   return detail::message_prover(plan, capacity).prove();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The pass that trades time for memory: what a stage keeps from a forward pass is forgotten, and formed again from the
-/// stage's input, which the rank keeps anyway, right before the gradients that need it.
+/// The pass that trades time for memory: a stage drops the activations of a forward pass, and recomputes them from its
+/// input, which the rank stores anyway, right before the gradients that need them.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,9 +19,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// R(s, m) before B or I of each of `stages`, of all if none is named; where these follow their forward pass at once,
-/// nothing is put in, as nothing would be forgotten. R needs no message: a rank that waits for a gradient does it
-/// meanwhile. Raises `invalid_argument` where a stage does not exist.
+/// Inserts R(s, m) before B or I of each of `stages`, or of all stages if the list is empty, except where B or I
+/// follows its forward pass immediately, because nothing would be dropped. R needs no message, so a rank can run it
+/// while it waits for a gradient. Raises `invalid_argument` if a stage does not exist.
 constexpr schedule recompute_activations(schedule plan, const std::vector<int>& stages = {}) {
   for (const int stage : stages) {
     if (stage >= 0 && stage < plan.stages()) continue;
@@ -31,7 +31,7 @@ constexpr schedule recompute_activations(schedule plan, const std::vector<int>& 
   for (row& actions : plan.rows) {
     const std::vector<char> before = detail::formed_again_in(plan, actions);
     row made;
-    task last;  // that was computed
+    task last;  // the last computation
     for (const schedule_action& each : actions) {
       for_each_task(each, [&](const task& what) {
         if (what.what != task_kind::input_gradient && what.what != task_kind::backward) return;

@@ -2,7 +2,7 @@
 /// @file
 /// A pipeline schedule as a value: a row of actions per rank. The same value is proven, priced, drawn, printed and run.
 ///
-/// | generator | placement | keeps apart the two gradients |
+/// | generator | placement | separates the two gradients |
 /// |---|---|---|
 /// | `gpipe`, `one_forward_one_backward` | one stage per rank | no |
 /// | `breadth_first`, `interleaved` | loop | no |
@@ -32,7 +32,7 @@ using row = std::vector<schedule_action>;
 
 namespace detail {
 
-/// Refuses a name that would not come back from the text form, in which it is the rest of a line.
+/// Refuses a name that the text form cannot preserve; there, the name is the rest of a line.
 constexpr void require_name(std::string_view name) {
   constexpr std::string_view blanks = " \t";
   const bool is_rest_of_line = name.find_first_of("\r\n") == std::string_view::npos;
@@ -43,10 +43,10 @@ constexpr void require_name(std::string_view name) {
         "the name of a schedule must be one line without blanks at its ends; found '" + std::string(name) + "'");
 }
 
-/// Some gigabytes of actions: more would take all memory before anything could be said about it.
+/// Some gigabytes of actions. A larger schedule would exhaust the memory before any check could refuse it.
 constexpr std::int64_t most_in_schedule = std::int64_t{1} << 27;
 
-/// Each stage has two actions at least for each microbatch.
+/// Each stage has at least two actions for each microbatch.
 constexpr bool is_too_large(const placement& where, int microbatches) {
   return std::int64_t{where.stages()} * microbatches > most_in_schedule / 2;
 }
@@ -58,7 +58,7 @@ inline std::string too_large_text(const placement& where, int microbatches) {
 constexpr int checked_count(const placement& where, int microbatches) {
   if (microbatches < 0) {
     raise(errc::invalid_argument,
-          "a schedule needs a number of microbatches from 0 on; found " + std::to_string(microbatches));
+          "the number of microbatches of a schedule must not be negative; found " + std::to_string(microbatches));
   }
   if (where.has_two_directions() && microbatches != 2 * where.turn()) {
     raise(errc::invalid_argument, "the two directions of this placement were made for " +
@@ -71,7 +71,7 @@ constexpr int checked_count(const placement& where, int microbatches) {
 
 }  // namespace detail
 
-/// What every rank of a pipeline does, in order. All ranks must hold the same value.
+/// The actions of every rank of a pipeline, in order. All ranks must hold the same value.
 class schedule {
  public:
   pipeline::placement placement;
@@ -85,7 +85,7 @@ class schedule {
   }
 
   constexpr std::string_view name() const noexcept { return {name_.data(), name_.size()}; }
-  /// Raises `invalid_argument` where `name` is more than one line, or has blanks at its ends.
+  /// Raises `invalid_argument` if `name` is more than one line, or has blanks at its ends.
   constexpr void rename(std::string_view name) {
     detail::require_name(name);
     name_.assign(name.begin(), name.end());
@@ -96,12 +96,12 @@ class schedule {
   constexpr row& of(int rank) { return rows[static_cast<std::size_t>(rank)]; }
   constexpr const row& of(int rank) const { return rows[static_cast<std::size_t>(rank)]; }
 
-  /// The place of (stage, microbatch) in a vector with an entry for each.
+  /// Returns the index of (stage, microbatch) in a vector with an entry for each.
   constexpr std::size_t index(int stage, int microbatch) const noexcept {
     return static_cast<std::size_t>(stage) * static_cast<std::size_t>(microbatches) +
            static_cast<std::size_t>(microbatch);
   }
-  /// How many entries such a vector has.
+  /// Returns the number of entries of such a vector.
   constexpr std::size_t cells() const noexcept { return index(stages(), 0); }
 
   constexpr std::size_t length() const noexcept {
@@ -118,7 +118,7 @@ class schedule {
 
 namespace detail {
 
-/// Refuses a schedule whose generator has no rule for these numbers.
+/// Refuses numbers of ranks and microbatches that a generator does not support.
 constexpr void require_rule(bool holds, const char* generator, const char* rule, int ranks, int microbatches) {
   if (holds) return;
   raise(errc::invalid_argument, std::string(generator) + " needs " + rule + "; found " + std::to_string(ranks) +

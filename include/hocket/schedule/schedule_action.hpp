@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The vocabulary in which every pipeline schedule is written: what one rank does next.
+/// The vocabulary in which every pipeline schedule is written: what one rank does in one step.
 ///
 /// A model is cut into stages, a batch into microbatches; stages are numbered in the order in which a microbatch passes
 /// them. Each rank has a row of actions and runs it in order. The backward pass of a stage has two halves: the gradient
-/// of its input, for which the stage before is waiting, and the gradient of its weights, for which nobody is. Schedules
-/// that keep them apart fill their idle time with the second. What a stage keeps from its forward pass for its
-/// gradients is most of a rank's memory; where that is short, the stage forgets it and forms it again from its input.
+/// of its input, which the previous stage waits for, and the gradient of its weights, which no other stage waits for.
+/// Schedules that separate the halves fill their idle time with the second. The activations that a stage stores for its
+/// gradients take most of a rank's memory; if memory is short, the stage drops them and recomputes them from its input.
 ///
-/// Generators write what is computed (the first four verbs). What is formed again, messages, and when parameters are
-/// gathered and gradients reduced, are put in by passes from schedule to schedule: see schedule/lower/.
+/// Generators write the computations (the first four kinds). Passes from schedule to schedule insert recomputation,
+/// messages, the gathering of parameters and the reduction of gradients: see schedule/lower/.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,18 +25,18 @@ enum class task_kind : std::uint8_t {
   input_gradient,        ///< the gradient of the stage's input
   weight_gradient,       ///< the gradient of the stage's parameters; its input gradient comes before
   backward,              ///< both gradients in one
-  recompute,             ///< the forward pass once more, from the stage's input: what its gradients need
+  recompute,             ///< the forward pass again, from the stage's input, for its gradients
   unshard,               ///< gather the stage's parameters
-  reshard,               ///< drop what was gathered
+  reshard,               ///< drop the gathered parameters
   reduce_gradient,       ///< start adding up the stage's gradients over the ranks that share the stage
-  wait_reduce_gradient,  ///< until they are added up
+  wait_reduce_gradient,  ///< wait until they are added up
   update,                ///< the optimizer's step on the stage's parameters; all its gradients come before
   send_forward,          ///< start sending the stage's output to the next stage
   receive_forward,       ///< the stage's input, from the stage before
-  wait_send_forward,     ///< until that output has been sent
+  wait_send_forward,     ///< wait until that output has been sent
   send_backward,         ///< start sending the gradient of the stage's input to the stage before
   receive_backward,      ///< the gradient of the stage's output, from the next stage
-  wait_send_backward     ///< until that gradient has been sent
+  wait_send_backward     ///< wait until that gradient has been sent
 };
 inline constexpr int task_kinds = 17;
 
@@ -50,12 +50,12 @@ constexpr bool is_receive(task_kind what) noexcept {
   return what == task_kind::receive_forward || what == task_kind::receive_backward;
 }
 
-/// Whether the kind of task is about one microbatch. The others are about a stage alone.
+/// Returns whether tasks of this kind belong to one microbatch. The others belong only to a stage.
 constexpr bool has_microbatch(task_kind what) noexcept {
   return is_computation(what) || what >= task_kind::send_forward;
 }
 
-/// One task, of one stage and, where its kind has one, of one microbatch.
+/// One task of one stage and, if its kind has one, of one microbatch.
 struct task {
   task_kind what = task_kind::nothing;
   std::int32_t stage = -1;
@@ -64,11 +64,11 @@ struct task {
   friend constexpr bool operator==(const task&, const task&) = default;
 };
 
-/// What a rank does in one step: one piece of work, or a forward and a backward pass that overlap. A pair begins when
-/// the inputs of both are there, and the results of both come at its end.
+/// One step of a rank: one task, or a forward and a backward pass that overlap. A pair begins when the inputs of both
+/// are available, and the results of both are available at its end.
 struct schedule_action {
   task first;
-  task second;  ///< `nothing`, if this is no pair
+  task second;  ///< `nothing` if this is not a pair
 
   constexpr bool is_pair() const noexcept { return second.what != task_kind::nothing; }
   friend constexpr bool operator==(const schedule_action&, const schedule_action&) = default;
@@ -93,7 +93,7 @@ constexpr schedule_action overlapped(const schedule_action& forward, const sched
   return {forward.first, backward.first};
 }
 
-/// Calls `visit` with each piece of work of an action.
+/// Calls `visit` with each task of an action.
 template <class Visit>
 constexpr void for_each_task(const schedule_action& what, Visit visit) {
   visit(what.first);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// When everything in a schedule happens, on a virtual clock: every rank runs its row in order, each action as soon as
-/// what it needs is there. From this follow makespan and bubble, drawings, and whether the schedule can be run at all.
+/// The times of all actions of a schedule on a virtual clock: every rank runs its row in order, each action as soon as
+/// its inputs are available. They give makespan, bubble and drawings, and show whether the schedule can run at all.
 ///
 /// F(s, m) needs F(s-1, m); a gradient of (s, m) needs F(s, m) and the input gradient of (s+1, m); a weight gradient
-/// needs its input gradient; R(s, m) needs F(s, m). A result is there at the end of the action that made it, on another
-/// rank a hop later; where the schedule lists its messages, a hop after its send.
+/// needs its input gradient; R(s, m) needs F(s, m). A result is available at the end of the action that produces it, on
+/// another rank one hop later; if the schedule lists its messages, one hop after its send.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -37,33 +37,33 @@ struct timed_schedule_action {
 struct rank_timing {
   double begin = 0;      ///< of its first computation
   double end = 0;        ///< of its last action
-  double busy = 0;       ///< with computations
-  std::size_t done = 0;  ///< how many of its actions could be run
+  double busy = 0;       ///< time spent in computations
+  std::size_t done = 0;  ///< number of its actions that could run
 };
 
-/// What the clock says of a whole schedule.
+/// The times of a whole schedule.
 struct timing {
-  bool complete = true;  ///< whether every action could be run
+  bool complete = true;  ///< whether every action could run
   double makespan = 0;   ///< from 0 to the end of the last action
   std::vector<rank_timing> ranks;
 
-  /// How long ranks are idle, on average.
+  /// Returns how long ranks are idle, on average.
   constexpr double bubble() const noexcept {
     double idle = 0;
     for (const rank_timing& each : ranks) idle += makespan - each.busy;
     return ranks.empty() ? 0 : idle / static_cast<double>(ranks.size());
   }
 
-  /// The same as a part of the makespan.
+  /// Returns the bubble as a fraction of the makespan.
   constexpr double bubble_share() const noexcept { return makespan > 0 ? bubble() / makespan : 0; }
 };
 
 namespace detail {
 
-/// Runs the rows on a virtual clock, rank by rank as far as each can go.
+/// Runs the rows on a virtual clock, rank by rank, each as far as possible.
 class schedule_clock {
  public:
-  /// @param minds_sends whether results leave their rank by the sends that the schedule lists, if it lists any
+  /// @param minds_sends whether results leave their rank through the sends that the schedule lists, if any
   constexpr schedule_clock(const schedule& plan, const costs& cost, bool minds_sends = true)
       : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never) {
     if (!minds_sends || !has_messages(plan)) return;
@@ -127,7 +127,7 @@ class schedule_clock {
     }
   }
 
-  /// Until no rank can go on. Then the one goes on that waits for the earliest hand-over: its receiver is idle by then.
+  /// Runs until no rank can continue, then grants the earliest hand-over that a rank waits for, and runs again.
   template <class Observer>
   constexpr void run_with_hand_overs(timing& result, Observer& observe) {
     std::vector<int> ready;
@@ -144,7 +144,7 @@ class schedule_clock {
     }
   }
 
-  /// When everything that a piece of work needs is on its rank; `never`, as long as that is not known.
+  /// Returns when all inputs of a task are on its rank, or `never` if that is not known yet.
   constexpr double inputs_of(const task& what, int rank) const {
     switch (what.what) {
       case task_kind::forward:
@@ -164,8 +164,8 @@ class schedule_clock {
 
   constexpr bool lists_messages() const noexcept { return !sent_outputs_.empty(); }
 
-  /// Of a result that was made at `results`, and sent at `sends`, where messages are listed; hand-overs look at these
-  /// themselves.
+  /// Returns when a result is on `rank`: one hop after it was produced or, if messages are listed, after its send.
+  /// `hand_overs_` handles sends itself.
   constexpr double arrival(const std::vector<double>& results, const std::vector<double>& sends, int stage,
                            int microbatch, int rank) const {
     const std::size_t at = plan_.index(stage, microbatch);
@@ -200,13 +200,13 @@ class schedule_clock {
   const costs& cost_;
   std::vector<double> outputs_;       ///< end of F, by stage and microbatch
   std::vector<double> gradients_;     ///< end of I or B
-  std::vector<double> sent_outputs_;  ///< end of its send; empty, where the schedule lists no messages
+  std::vector<double> sent_outputs_;  ///< end of its send; empty if the schedule lists no messages
   std::vector<double> sent_gradients_;
-  std::vector<char> waiting_;  ///< by rank: could not go on when it was looked at
+  std::vector<char> waiting_;  ///< by rank: could not continue at the last attempt
   std::optional<hand_overs> hand_overs_;
 };
 
-/// Which forward passes of a row are done once more, by `index`; empty, if none is.
+/// Returns which forward passes of a row are recomputed, by `index`; empty if none is.
 constexpr std::vector<char> formed_again_in(const schedule& plan, const row& actions) {
   std::vector<char> found;
   for (const schedule_action& each : actions) {
@@ -219,9 +219,9 @@ constexpr std::vector<char> formed_again_in(const schedule& plan, const row& act
 
 }  // namespace detail
 
-/// Runs `plan` on a virtual clock and tells `observe` each action (a `timed_schedule_action`), in order within a rank. Stages and
-/// microbatches must be in range: see schedule/prove.hpp. Raises `invalid_argument` where `cost` is for another
-/// number of stages or ranks. Cost: a few operations per action; with `sends_wait` as many again per rank that waits.
+/// Runs `plan` on a virtual clock and calls `observe` with each action (a `timed_schedule_action`), in order within a
+/// rank. Stages and microbatches must be in range: see schedule/prove.hpp. Raises `invalid_argument` if `cost` is for
+/// another number of stages or ranks. Cost: a few operations per action; with `sends_wait`, also per waiting rank.
 template <class Observer>
 constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
   cost.require_sizes(plan.stages(), plan.ranks());
@@ -232,9 +232,9 @@ constexpr timing run_clock(const schedule& plan, const costs& cost = costs{}) {
   return trace(plan, cost, [](const timed_schedule_action&) {});
 }
 
-/// The most activations that a rank holds at once, each of one stage for one microbatch: from the begin of its forward
-/// pass until its backward pass or its weight gradient is over. One that is formed again (R) is held during its forward
-/// pass, and from R on; in between the rank keeps the stage's input alone.
+/// Returns the largest number of activations that a rank holds at the same time, each of one stage for one microbatch:
+/// from the begin of its forward pass to the end of its backward pass or weight gradient. A recomputed activation (R)
+/// is held during its forward pass, and from R on; in between the rank stores only the stage's input.
 constexpr int peak_activations(const schedule& plan, int rank) {
   const std::vector<char> again = detail::formed_again_in(plan, plan.of(rank));
   int held = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The text form of a schedule: a line per rank, its actions between commas. Printed to look at and to compare, parsed to
-/// run a schedule that another program has made or that was changed by hand. `parse(print(plan))` is the plan.
+/// The text form of a schedule: a line per rank, its actions separated by commas. `print` writes it for inspection and
+/// comparison; `parse` reads a schedule that another program wrote or a user edited. `parse(print(plan))` is the plan.
 ///
 ///     # schedule: one_forward_one_backward
 ///     # placement: loop
@@ -10,13 +10,13 @@
 ///     0F0,0F1,0B0,0F2,0B1,0B2
 ///     1F0,1B0,1F1,1B1,1F2,1B2
 ///
-/// An action is `<stage><task_kind><microbatch>`, the microbatch left out where the kind of task has none. Kinds: F, B, I (input
-/// gradient), W (weight gradient), R (the forward pass once more), UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD,
-/// UPDATE, SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B, WAIT_SEND_B. A forward and a backward pass that overlap are
-/// `(7F4;0B0)OVERLAP_F_B`. The four lines with # may be left out: then the placement is that of the rows, and the
-/// microbatches are those that occur. Other lines with # are remarks; one that seems to be mistyped is refused. Blanks
-/// around actions and empty lines do not count. An empty cell is idle time and means nothing; a rank that does nothing
-/// is a line with a comma alone.
+/// An action is `<stage><task_kind><microbatch>`, without the microbatch if the kind of task has none. Kinds: F, B, I
+/// (input gradient), W (weight gradient), R (recomputation), UNSHARD, RESHARD, REDUCE_GRAD, WAIT_REDUCE_GRAD, UPDATE,
+/// SEND_F, RECV_F, WAIT_SEND_F, SEND_B, RECV_B, WAIT_SEND_B. A forward and a backward pass that overlap are
+/// `(7F4;0B0)OVERLAP_F_B`. The four lines with # are optional: without them, the placement and the number of
+/// microbatches follow from the rows. Other lines with # are remarks, but a line that seems to be a mistyped one of the
+/// four is refused. Blanks around actions and empty lines are ignored. An empty cell is idle time and has no effect; a
+/// rank without actions is a line with only a comma.
 ///
 /// Rows without these lines are the tables that PyTorch's pipeline schedules read and write.
 #pragma once
@@ -39,7 +39,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// As it stands in the text form.
+/// Returns the name of the kind in the text form.
 constexpr const char* to_string(task_kind what) noexcept {
   switch (what) {
     case task_kind::nothing: return "";
@@ -74,7 +74,7 @@ inline std::string to_string(const schedule_action& what) {
   return hocket::detail::concat({'(', to_string(what.first), ';', to_string(what.second), ")OVERLAP_F_B"});
 }
 
-/// The text form.
+/// Returns the text form of `plan`.
 inline std::string print(const schedule& plan) {
   std::string text = hocket::detail::concat({"# schedule: ", plan.name(), "\n# placement: ", plan.placement.name()});
   if (plan.placement.is_given()) {
@@ -92,7 +92,7 @@ inline std::string print(const schedule& plan) {
 
 namespace detail {
 
-/// Reads the text form, and says where it stops being one.
+/// Parses the text form, and reports line and column of the first error.
 class schedule_parser {
  public:
   explicit schedule_parser(std::string_view text) : rest_(text) {}
@@ -122,7 +122,7 @@ class schedule_parser {
   }
 
  private:
-  /// No model has more, and the product of two such numbers is still a number.
+  /// Limit of all numbers: no model has more, and the product of two such numbers does not overflow.
   static constexpr int most = 1 << 20;
 
   struct place {
@@ -130,10 +130,10 @@ class schedule_parser {
     int column = 0;
   };
 
-  /// What the text says of a stage.
+  /// Uses of a stage in the text.
   struct stage_use {
-    place first;    ///< where it is named first
-    int rank = -1;  ///< that computes it
+    place first;    ///< first occurrence
+    int rank = -1;  ///< rank that computes it
   };
 
   place here() const noexcept { return {std::max(line_, 1), static_cast<int>(current_.data() - line_begin_) + 1}; }
@@ -144,11 +144,11 @@ class schedule_parser {
     raise(errc::invalid_argument, hocket::detail::concat({"line ", at.line, ", column ", at.column, ": ", what}));
   }
 
-  /// No number in the rows may be beyond what a line with # says.
+  /// Checks that no number in the rows is beyond the limit that a line with # sets.
   static void check_last(const place& at, const std::string& of_what, int last, const std::string& line, int said) {
     if (said < 0 || last < said) return;
     fail_at(at, hocket::detail::concat(
-                    {of_what, ' ', last, " occurs; '", line, said, "' says that the last one is ", said - 1}));
+                    {of_what, ' ', last, " occurs; '", line, said, "' allows numbers up to ", said - 1}));
   }
 
   // ---- lines ----
@@ -177,7 +177,7 @@ class schedule_parser {
   enum header : std::size_t { of_schedule, of_placement, of_stages, of_microbatches };
   static constexpr std::array<std::string_view, 4> headers{"schedule", "placement", "stages", "microbatches"};
 
-  /// A line with # that begins with none of the known words is a remark, unless it seems to be one of them, mistyped.
+  /// Reads a line with #. It is a remark if it begins with another word, unless that seems to be a mistyped known word.
   void read_header() {
     skip_blanks();
     const place at = here();
@@ -202,11 +202,12 @@ class schedule_parser {
     }
   }
 
-  /// Whether so few letters are to be added, dropped or changed that `known` is probably meant.
+  /// Returns whether so few letters must be added, dropped or changed that `known` is probably meant.
   static bool is_near(std::string_view word, std::string_view known) {
     const std::size_t few = known.size() / 5;
     if (word.size() > known.size() + few) return false;
-    std::vector<std::size_t> distance(known.size() + 1);  // of what is read of `word` from each begin of `known`
+    std::vector<std::size_t> distance(known.size() +
+                                      1);  // from the part of `word` read so far to each prefix of `known`
     for (std::size_t k = 0; k < distance.size(); ++k) distance[k] = k;
     for (const char letter : word) {
       const char small = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
@@ -264,12 +265,12 @@ class schedule_parser {
       end_of_line();
       return;
     }
-    fail("no such placement; there are loop, v, two_directions, and given with the rank of each stage");
+    fail("no such placement; use loop, v, two_directions, or given with the rank of each stage");
   }
 
   void end_of_line() {
     skip_blanks();
-    if (!current_.empty()) fail("nothing may follow here");
+    if (!current_.empty()) fail("expected the end of the line here");
   }
 
   // ---- actions ----
@@ -323,7 +324,7 @@ class schedule_parser {
 
   int last_stage() const noexcept { return static_cast<int>(uses_.size()) - 1; }
 
-  /// The longest name that fits.
+  /// Reads the kind of task with the longest name that matches.
   task_kind read_task_kind() {
     task_kind found = task_kind::nothing;
     std::string_view name;
@@ -349,7 +350,7 @@ class schedule_parser {
     for (; digits < current_.size() && current_[digits] >= '0' && current_[digits] <= '9'; ++digits) {
       value = std::min(limit, 10 * value + (current_[digits] - '0'));
     }
-    if (digits == 0) fail(std::string("a number must stand here: the ") + of_what);
+    if (digits == 0) fail(std::string("expected a number here: the ") + of_what);
     if (value == limit) fail(hocket::detail::concat({"the ", of_what, " must be less than ", limit}));
     current_.remove_prefix(digits);
     return value;
@@ -389,7 +390,7 @@ class schedule_parser {
     if (placement_ == "loop") {
       if (stages < ranks || stages % ranks != 0) {
         fail_at(said_[stages_ >= 0 ? of_stages : of_placement],
-                hocket::detail::concat({stages_text(stages), " cannot be dealt to ", rows_text()}));
+                hocket::detail::concat({stages_text(stages), " cannot be divided evenly among ", rows_text()}));
       }
       return placement::loop(ranks, stages / ranks);
     }
@@ -399,12 +400,12 @@ class schedule_parser {
   placement checked(placement made, int stages) const {
     if (stages_ >= 0 && made.stages() != stages) {
       fail_at(said_[of_stages], hocket::detail::concat({"this placement has ", stages_text(made.stages()), " on ",
-                                                        rows_text(), ", '# stages:' says ", stages}));
+                                                        rows_text(), ", but '# stages:' is ", stages}));
     }
     return made;
   }
 
-  /// Where nothing is said: stage s lies on the rank whose row computes it.
+  /// Returns the placement if the text gives none: stage s lies on the rank whose row computes it.
   placement placement_of_rows(int stages) const {
     if (second_rank_at_.line > 0) fail_two_ranks();
     std::vector<int> rank_of_stage;
@@ -417,7 +418,7 @@ class schedule_parser {
     if (empty >= 0) {
       fail_at(row_begins_[static_cast<std::size_t>(empty)],
               hocket::detail::concat(
-                  {"rank ", empty, " computes nothing; every rank needs a stage: '# placement:' says which"}));
+                  {"rank ", empty, " computes nothing; every rank needs a stage: assign one with '# placement:'"}));
     }
     return placement::given(std::move(rank_of_stage));
   }
@@ -427,11 +428,11 @@ class schedule_parser {
     const bool are_opposite = first + second_rank_ == static_cast<int>(rows_.size()) - 1;
     fail_at(second_rank_at_,
             hocket::detail::concat({"stage ", stage_on_two_ranks_, " lies on ranks ", first, " and ", second_rank_,
-                                    are_opposite ? ": say '# placement: two_directions' if this is meant"
+                                    are_opposite ? ": write '# placement: two_directions' if this is intended"
                                                  : "; each stage must lie on one rank"}));
   }
 
-  /// The best there is to show: where the stage is named, or what tells that it should be there.
+  /// Returns the best place to report for a stage: its first occurrence, or the place that implies that it exists.
   const place& place_of(int stage) const noexcept {
     if (stage > last_stage()) return said_[of_stages];
     const place& first = uses_[static_cast<std::size_t>(stage)].first;
@@ -442,7 +443,7 @@ class schedule_parser {
   std::string rows_text() const { return hocket::detail::concat({rows_.size(), " rows"}); }
 
   std::string_view rest_;
-  std::string_view current_;  ///< what is left of the line
+  std::string_view current_;  ///< the rest of the line
   const char* line_begin_ = nullptr;
   int line_ = 0;
 
@@ -454,7 +455,7 @@ class schedule_parser {
   int last_microbatch_ = -1;
   std::vector<row> rows_;
 
-  // Where it was said, for errors that are found at the end of the text.
+  // Places in the text, for errors that are found at its end.
   std::array<place, headers.size()> said_{};
   std::vector<place> row_begins_;
   std::vector<stage_use> uses_;  ///< by stage
@@ -466,8 +467,8 @@ class schedule_parser {
 
 }  // namespace detail
 
-/// The schedule that `text` says. Raises `errc::invalid_argument` with line and column where it is none. Whether the
-/// schedule can be run is another question: see schedule/prove.hpp.
+/// Returns the schedule that `text` describes. Raises `errc::invalid_argument` with line and column if `text` is
+/// invalid. Does not check whether the schedule can run: see schedule/prove.hpp.
 inline schedule parse(std::string_view text) { return detail::schedule_parser(text).parse(); }
 
 }  // namespace plan::pipeline

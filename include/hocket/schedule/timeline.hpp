@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// When everything in a schedule happens, as a list: what the virtual clock says, or what a run has measured. Drawings
-/// are made from it, so that both look alike.
+/// The times of all actions of a schedule as a list, from the virtual clock or measured in a run. Drawings are made
+/// from this list, so that both look alike.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,10 +15,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Within a rank in the order of time.
+/// Actions in order of time within each rank.
 using timeline = std::vector<timed_schedule_action>;
 
-/// What the clock says.
+/// Returns the timeline of the virtual clock.
 inline timeline timeline_of(const schedule& plan, const costs& cost = costs{}) {
   timeline all;
   all.reserve(plan.length());
@@ -26,14 +26,14 @@ inline timeline timeline_of(const schedule& plan, const costs& cost = costs{}) {
   return all;
 }
 
-/// How many activations a rank holds from a time on, until the next change.
+/// Number of activations that a rank holds from `time` until the next change.
 struct activations_held {
   double time = 0;
   int held = 0;
 };
 
-/// The curve of memory of every rank: one more where a forward pass begins, one less where the last gradient that needs
-/// the activation ends, or where it is forgotten to be formed again. See `peak_activations`.
+/// Returns the memory curve of every rank: one more when a forward pass begins, one less when the last gradient that
+/// needs the activation ends, or when the activation is dropped to be recomputed. See `peak_activations`.
 inline std::vector<std::vector<activations_held>> memory_curves(const schedule& plan, const timeline& times) {
   std::vector<std::vector<activations_held>> curves(plan.rows.size());
   std::vector<std::vector<char>> again;

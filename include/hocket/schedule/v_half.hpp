@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// V-Half and V-Min: two stages per rank in a V, with a half or a third of the activations of 1F1B. Each repeats one
-/// pattern of forward and input gradient passes for every microbatch, chosen so that activations live as briefly as the
-/// memory allows; weight gradients fill what is left. The raw pattern leaves gaps, which two rounds of moving work
-/// forward close.
+/// pattern of forward and input gradient passes for every microbatch, chosen so that activations are held as briefly as
+/// the memory requires; weight gradients fill the rest. The raw pattern leaves gaps, which two rounds of moving work to
+/// earlier slots close.
 ///
 /// Both are due to Qi et al. (controllable memory, 2024).
 #pragma once
@@ -19,7 +19,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 namespace detail {
 
-/// What a rank does in a unit of time. Kinds 0 to 3 follow each other for a microbatch on one rank: forward and then
+/// Work of a rank in one unit of time. Kinds 0 to 3 follow each other for a microbatch on one rank: forward and then
 /// input gradient passes, of the near stage r and the far stage 2P-1-r.
 enum class v_kind : int { near_forward, far_forward, far_gradient, near_gradient, any_weight, far_weight, near_weight };
 
@@ -27,7 +27,7 @@ struct v_operation {
   int slot = 0;
   int rank = 0;
   v_kind kind = v_kind::near_forward;
-  int microbatch = 0;  ///< of `any_weight`: its number among those of the rank
+  int microbatch = 0;  ///< for `any_weight`: its number among those of the rank
 
   friend constexpr bool operator<(const v_operation& a, const v_operation& b) noexcept {
     if (a.slot != b.slot) return a.slot < b.slot;
@@ -65,7 +65,7 @@ class v_row {
 
   constexpr int length() const noexcept { return static_cast<int>(taken_.size()); }
 
-  /// Calls `visit(slot, kind, microbatch)` in the order of time.
+  /// Calls `visit(slot, kind, microbatch)` in order of time.
   template <class Visit>
   constexpr void for_each(Visit visit) const {
     for (int slot = 0; slot < length(); ++slot) {
@@ -82,8 +82,8 @@ class v_row {
     }
   }
 
-  /// Gives each free slot a weight gradient whose input gradient is over, and puts the others at the end. Either
-  /// anonymous, or first those of the far stage.
+  /// Gives each free slot a weight gradient whose input gradient is complete, and appends the others at the end. The
+  /// weight gradients are anonymous, or belong to stages, with those of the far stage first.
   constexpr void fill_weights(bool by_stage) {
     const int end = length();
     std::vector<int> pending[2];  // far, near: microbatches
@@ -108,7 +108,7 @@ class v_row {
     for (int slot = end; fill(slot); ++slot) {}
   }
 
-  /// The most activations held at once. Where no weight gradients have been put in, a free slot counts as one.
+  /// Returns the largest number of activations held. In a row without weight gradients, a free slot counts as one.
   constexpr int memory() const {
     const bool with_weights = slot_of(v_kind::any_weight, 0) != missing || slot_of(v_kind::far_weight, 0) != missing;
     int held = 0;
@@ -130,7 +130,7 @@ class v_row {
     return peak;
   }
 
-  /// The slot of the backward pass that anonymous weight gradient `number` belongs to: as many come before it.
+  /// Returns the slot of the input gradient that belongs to anonymous weight gradient `number`: both are counted alike.
   constexpr int slot_of_backward(int number) const {
     int before = 0;
     for (int slot = 0; slot < length(); ++slot) {
@@ -178,7 +178,7 @@ class v_table {
     }
   }
 
-  /// The order of actions, after both rounds.
+  /// Writes the order of actions after both rounds.
   constexpr void write(schedule& plan) {
     reorder(true);
     drop_weights();
@@ -222,7 +222,7 @@ class v_table {
     return all;
   }
 
-  /// The last slot of all that an operation needs; `v_row::missing`, if it needs nothing.
+  /// Returns the last slot of all that an operation needs, or `v_row::missing` if it needs nothing.
   constexpr int last_need(const v_operation& what) const {
     const v_row& own = at(what.rank);
     int last = v_row::missing;
@@ -245,8 +245,8 @@ class v_table {
     return last;
   }
 
-  /// Moves work before and after the steady phase to earlier free slots, as far as the memory of the steady phase goes.
-  /// That phase begins with the first gradient that rank 0 passes on; it is over when the last microbatch has entered.
+  /// Moves work before and after the steady phase to earlier free slots, within the memory that the rows already need.
+  /// The steady phase begins with the first near gradient of rank 0, and ends when the last microbatch has entered.
   constexpr void reorder(bool with_weights) {
     if (with_weights) fill_weights(false);
     int most = 0;
@@ -275,7 +275,7 @@ class v_table {
     }
   }
 
-  /// Everything as early as its needs and the order of its rank allow.
+  /// Moves every operation to the earliest slot that its inputs and the order of its rank allow.
   constexpr void squeeze() {
     const std::vector<v_operation> all = in_order();
     for (v_row& each : rows_) each = v_row(microbatches_);
@@ -308,7 +308,7 @@ constexpr schedule v_half(int ranks, int microbatches) {
 }
 
 /// Activations of about P/3+1 microbatches on each rank. With unit costs and M > P: 3M + 2P-7/2 long if 3 divides P,
-/// else 3M + 2P-5/2; 3M + 3/2 for P = 2. Where the three costs differ much, `v_half` is faster.
+/// else 3M + 2P-5/2; 3M + 3/2 for P = 2. If the three costs differ much, `v_half` is faster.
 constexpr schedule v_min(int ranks, int microbatches) {
   detail::require_sizes("v_min", ranks, microbatches);
   schedule made("v_min", placement::v_shape(ranks), microbatches);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fifth pass: when memory that is being sent may be used again. Waiting too early holds up a rank that could compute;
+/// Fifth pass: inserts the waits before a send buffer is reused. Waiting too early delays a rank that could compute;
 /// waiting at the end of the row takes memory for every microbatch.
 #pragma once
 
@@ -18,14 +18,14 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 namespace detail {
 
-/// What waits until `send` is over.
+/// Returns the action that waits until `send` is complete.
 constexpr schedule_action wait_of(const task& send) noexcept {
   const task_kind waits =
       send.what == task_kind::send_forward ? task_kind::wait_send_forward : task_kind::wait_send_backward;
   return {{waits, send.stage, send.microbatch}, {}};
 }
 
-/// Writes one row anew. What a stage sends one way takes turns in a few buffers.
+/// Rewrites one row. The messages that a stage sends in one direction use a few buffers in turn.
 class wait_writer {
  public:
   constexpr wait_writer(int stages, std::size_t buffers)
@@ -42,7 +42,7 @@ class wait_writer {
   }
 
  private:
-  /// Before a stage writes what it will send: one of its buffers must be free.
+  /// Frees a buffer before a stage writes a result that it will send.
   constexpr void make_room(const task& what) {
     if (what.what == task_kind::forward)
       leave_one_free(sends_of({task_kind::send_forward, what.stage, what.microbatch}));
@@ -71,7 +71,7 @@ class wait_writer {
     }
   }
 
-  /// Where those sends of this stage, this way, stand in the new row that nothing waits for yet.
+  /// Returns the positions in the new row of this stage's sends in this direction that have no wait yet.
   constexpr std::vector<std::size_t>& sends_of(const task& send) {
     return unfinished_[2 * static_cast<std::size_t>(send.stage) + (send.what == task_kind::send_forward)];
   }
@@ -83,9 +83,9 @@ class wait_writer {
 
 }  // namespace detail
 
-/// Each stage has `buffers` buffers for the outputs that it sends, and as many for the gradients: WAIT_SEND of the
-/// oldest stands right before the action that needs its memory. What is left is waited for at the end of the row, in
-/// the order of the sends, so that the next run finds all buffers free. With two, one is sent while the next is computed.
+/// Each stage has `buffers` buffers for the outputs that it sends, and as many for the gradients. WAIT_SEND of the
+/// oldest send comes right before the action that needs its buffer. The waits for the other sends are at the end of the
+/// row, in order, so that the next run finds all buffers free. With two, one result is sent while the next is computed.
 constexpr schedule wait_for_sends(schedule plan, int buffers = 2) {
   if (buffers < 1) {
     raise(errc::invalid_argument,

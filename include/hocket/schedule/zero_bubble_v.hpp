@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// ZB-V: two stages per rank in a V, and the gradients kept apart. The last stage lies on the first rank, so that the
-/// backward pass begins where the forward pass began; after that no rank is ever idle where F, I and W cost the same.
-/// Memory is that of 1F1B on rank 0, on every rank.
+/// ZB-V: two stages per rank in a V, with separate input and weight gradients. The last stage lies on the first rank,
+/// so that the backward pass begins where the forward pass began; after that no rank is idle if F, I and W cost the
+/// same. Every rank needs as much memory as rank 0 with 1F1B.
 ///
 /// Due to Qi et al. (2024).
 #pragma once
@@ -18,7 +18,7 @@ namespace detail {
 /// Writes the row of a rank with two chunks, counting the microbatches of each chunk and kind.
 class two_chunk_row {
  public:
-  /// Chunk 0 is stage `first`, chunk 1 stage `second`; work on microbatches from `microbatches` on is left out.
+  /// Chunk 0 is stage `first`, chunk 1 stage `second`; work on microbatches from `microbatches` on is omitted.
   constexpr two_chunk_row(row& actions, int first, int second, int microbatches) noexcept
       : actions_(actions), stage_{first, second}, microbatches_(microbatches) {}
 
@@ -47,7 +47,8 @@ class two_chunk_row {
 constexpr schedule zero_bubble_v(int ranks, int microbatches) {
   detail::require_sizes("zero_bubble_v", ranks, microbatches);
   schedule made("zero_bubble_v", placement::v_shape(ranks), microbatches);
-  const int filled = std::max(2 * ranks - 1, microbatches);  // what the pattern needs; those beyond M are left out
+  const int filled =
+      std::max(2 * ranks - 1, microbatches);  // what the pattern needs; microbatches beyond M are omitted
   for (int rank = 0; rank < ranks; ++rank) {
     detail::two_chunk_row next(made.of(rank), rank, 2 * ranks - 1 - rank, microbatches);
     for (int i = 0; i < 2 * (ranks - rank) - 1; ++i) next.add_forward(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// When messages go over, on the virtual clock, where they stay with their sender until the receiver takes them: that
-/// does so when it has asked for the message, and is not in the middle of an action. So a sender that needs its buffer
-/// again may wait for a receiver that computes.
+/// The hand-over times of messages on the virtual clock, if messages stay with their sender until the receiver takes
+/// them. The receiver takes a message when it has reached the receive, and is not in the middle of an action. So a
+/// sender that needs its buffer again may wait for a receiver that computes.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,16 +19,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline::detail {
 
-/// Messages by the work that sends them. Ranks are looked at in any order, each ahead of others in time: what a rank
-/// does at some time is known when its clock has come past that.
+/// Messages by the task that sends them. Ranks are advanced in any order, so that their clocks differ: what a rank does
+/// at some time is known only when its clock has passed that time.
 class hand_overs {
  public:
   constexpr hand_overs(const schedule& plan, const costs& cost)
       : plan_(plan), cost_(cost), sent_(2 * plan.cells(), never), asked_(sent_.size(), never),
         ranks_(plan.rows.size()) {}
 
-  /// When `what` may begin, for which `inputs` says when its inputs would be there if sends were over at once; `never`,
-  /// as long as that is not known.
+  /// Returns when `what` may begin, or `never` if that is not known yet. `inputs` is the time at which its inputs would
+  /// be available if sends completed immediately.
   constexpr double begin_of(const task& what, int rank, double inputs) {
     if (what.what == task_kind::wait_send_forward || what.what == task_kind::wait_send_backward) {
       const task_kind sends =
@@ -45,7 +45,7 @@ class hand_overs {
     return came == never ? never : std::max(inputs, came);
   }
 
-  /// An action of `rank` lasted so long; `is_last`: of its row.
+  /// Records the times of an action of `rank`; `is_last`: it is the last of its row.
   constexpr void note(const schedule_action& what, int rank, double begin, double end, bool is_last) {
     rank_state& at = state_of(rank);
     if (end > begin) at.busy.push_back({begin, end});
@@ -61,8 +61,8 @@ class hand_overs {
     }
   }
 
-  /// No rank can go on: the receiver of the earliest message that one of them waits for is idle then, and takes it.
-  /// False, if there is none.
+  /// Call when no rank can continue. The receiver of the earliest message that a rank waits for is idle then, and takes
+  /// it. Returns false if there is no such message.
   constexpr bool grant_earliest() {
     rank_state* earliest = nullptr;
     for (rank_state& each : ranks_) {
@@ -83,9 +83,9 @@ class hand_overs {
   };
   struct rank_state {
     std::vector<interval> busy;
-    double now = 0;        ///< until then it is known what the rank does
-    double wants = never;  ///< when what its WAIT_SEND waits for could be taken
-    bool granted = false;  ///< it is taken at that time
+    double now = 0;        ///< the actions of the rank are known up to this time
+    double wants = never;  ///< when the message that its WAIT_SEND waits for could be taken
+    bool granted = false;  ///< the message is taken at that time
   };
 
   constexpr rank_state& state_of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -100,7 +100,7 @@ class hand_overs {
     return plan_.placement.rank_of(send.stage, send.microbatch) != rank;
   }
 
-  /// When a message can be with its receiver; `never`, as long as one of its ends is not there.
+  /// Returns when a message can be at its receiver, or `never` if the time of one of its ends is not known yet.
   constexpr double arrival(const task& send) const {
     const std::size_t at = place(send);
     if (sent_[at] == never || asked_[at] == never) return never;
@@ -124,7 +124,7 @@ class hand_overs {
   const schedule& plan_;
   const costs& cost_;
   std::vector<double> sent_;   ///< by place: when it was sent
-  std::vector<double> asked_;  ///< when its receiver asked for it
+  std::vector<double> asked_;  ///< by place: when its receive was reached
   std::vector<rank_state> ranks_;
 };
 

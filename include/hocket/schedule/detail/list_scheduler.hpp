@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Makes a schedule by letting every rank take, whenever it is free, what it prefers of what is ready, on a virtual
-/// clock. What is best to prefer depends on the costs: schedule/greedy.hpp tries many preferences.
+/// Makes a schedule on a virtual clock: a rank that is free takes the ready task that it prefers. Which preference is
+/// best depends on the costs: schedule/greedy.hpp tries many.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,32 +21,32 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline::detail {
 
-/// What comes first where a forward pass and an input gradient are both ready.
+/// Order of a forward pass and an input gradient that are both ready.
 enum class turn : std::uint8_t {
   gradient_first,
-  forward_first,        ///< as long as memory lasts
+  forward_first,        ///< while there is memory
   alternate,            ///< the kind that was not done last
   later_forward_first,  ///< a forward pass of the rank's later stages, then the gradient, then the first stage
   alternate_but_later_forward_first
 };
 
-/// What a rank prefers.
+/// The preferences of a rank.
 struct preference {
   turn order = turn::gradient_first;
   bool oldest_first = false;   ///< among passes of one kind: the oldest microbatch, not the latest stage
-  double share_of_memory = 1;  ///< how much of what is allowed is used
-  /// A weight gradient may make other work wait for this part of its duration. Without expectations of an earlier
-  /// attempt, 0 means that weight gradients are done only when nothing else can come any more, or for want of memory.
+  double share_of_memory = 1;  ///< fraction of the memory limit that is used
+  /// A weight gradient may delay other work by this fraction of its duration. Without expectations of an earlier
+  /// attempt, 0 means that weight gradients are done only when the rank waits for no other work, or lacks memory.
   double patience = 0;
 };
 
-/// When results were there in an earlier attempt, by stage and microbatch.
+/// Times at which results were available in an earlier attempt, by stage and microbatch.
 struct expectation {
   std::vector<double> outputs;
   std::vector<double> gradients;
 };
 
-/// Makes one schedule. Every stage must lie on one rank. All arguments must outlive it.
+/// Makes one schedule. Every stage must lie on one rank. All arguments must outlive the scheduler.
 class list_scheduler {
  public:
   /// `caps`: by rank, how many activations it may hold, at least one for each of its stages.
@@ -78,23 +78,23 @@ class list_scheduler {
     return std::move(made_);
   }
 
-  /// After `make`: when results were there.
+  /// After `make`: times at which results were available.
   const expectation& results() const noexcept { return results_; }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
 
   struct stage_state {
-    int chunk = 0;  ///< the how-manieth of its rank
+    int chunk = 0;  ///< index among the stages of its rank
     int forwards = 0;
     int gradients = 0;
   };
 
   struct rank_state {
     std::vector<int> stages;
-    std::vector<task> weights;  ///< whose input gradients are over
+    std::vector<task> weights;  ///< weight gradients whose input gradients are complete
     std::size_t weights_done = 0;
-    double free = 0;  ///< the end of what it does
+    double free = 0;  ///< end of its current task
     int held = 0;
     int cap = 0;
     task_kind last = task_kind::nothing;  ///< of forward passes and input gradients
@@ -102,18 +102,18 @@ class list_scheduler {
 
   struct candidate {
     task what;
-    double ready = never;     ///< when its input is known to be there
-    double expected = never;  ///< when it was there before
+    double ready = never;     ///< when its input is available, if that is known
+    double expected = never;  ///< when its input was available in an earlier attempt
     explicit operator bool() const noexcept { return what.what != task_kind::nothing; }
   };
 
-  /// What a rank could do, and when it is needed again.
+  /// The tasks that a rank could do now, and when other tasks become ready.
   struct choice {
     candidate forward;
     candidate gradient;
-    double known = never;       ///< when something else is sure to be ready
-    double next_use = never;    ///< the same, as far as it is expected
-    bool waits = false;         ///< for anything
+    double known = never;       ///< when another task is certain to be ready
+    double next_use = never;    ///< when another task is expected to be ready
+    bool waits = false;         ///< for the input of a task
     bool lacks_memory = false;  ///< for a forward pass
   };
 
@@ -126,12 +126,12 @@ class list_scheduler {
 
   // ---- what could be done ----
 
-  /// When the result of (stage, microbatch) is on `rank`.
+  /// Returns when the result of (stage, microbatch) is on `rank`.
   double arrival(const std::vector<double>& results, int stage, int microbatch, int rank) const {
     return results[made_.index(stage, microbatch)] + cost_.hop(made_.placement.rank_of(stage, microbatch), rank);
   }
 
-  /// Room is kept for the later stages of what is under way: without, it could never leave.
+  /// Reserves memory for the later stages of microbatches in progress, which could never finish without it.
   bool has_memory_for(int stage, const rank_state& own) const {
     const int later = static_cast<int>(own.stages.size()) - 1 - stage_of(stage).chunk;
     return own.held + 1 + later <= own.cap;
@@ -243,7 +243,7 @@ class list_scheduler {
     }
   }
 
-  /// The rank that needs a result looks again when it is there.
+  /// Lets the rank that needs a result decide again when the result is available.
   void propagate(int rank, int stage, int microbatch, double end) {
     const int consumer = made_.placement.rank_of(stage, microbatch);
     if (consumer != rank) look_again(std::max(end + cost_.hop(rank, consumer), rank_of(consumer).free), consumer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fourth pass: sends and receives, in an order that cannot deadlock even where each of them blocks until its peer has
-/// come to the other end.
+/// Fourth pass: inserts sends and receives in an order that cannot deadlock, even if each of them blocks until its peer
+/// has reached the other end.
 #pragma once
 
 #include <hocket/core/error.hpp>
@@ -16,9 +16,9 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 namespace detail {
 
-/// Goes through the ranks in turn and takes from each at most one action whose inputs are there. A send goes after the
-/// action, and its receive at once to the end of the peer's row: so all messages have one order, which is that of every
-/// row.
+/// Visits the ranks in turn and takes from each at most one action whose inputs are available. A send follows the
+/// action, and its receive goes to the end of the peer's row at the same time. So all messages have one order, and
+/// every row follows it.
 class message_writer {
  public:
   constexpr explicit message_writer(const schedule& plan)
@@ -35,7 +35,7 @@ class message_writer {
     for (int rank = 0; rank < plan_.ranks(); ++rank) {
       if (next_[static_cast<std::size_t>(rank)] < plan_.of(rank).size()) {
         raise(errc::invalid_argument,
-              "add_messages: this schedule does not come to an end; plan::pipeline::prove says which ranks wait");
+              "add_messages: this schedule does not come to an end; plan::pipeline::prove names the ranks that wait");
       }
     }
     return made_;
@@ -85,13 +85,13 @@ class message_writer {
   const schedule& plan_;
   schedule made_;
   std::vector<std::size_t> next_;  ///< by rank
-  std::vector<char> inputs_;       ///< by stage and microbatch: on the rank of the stage
-  std::vector<char> gradients_;    ///< of the stage's output
+  std::vector<char> inputs_;       ///< by stage and microbatch: the input is on the rank of the stage
+  std::vector<char> gradients_;    ///< the same for the gradient of the stage's output
 };
 
 }  // namespace detail
 
-/// Puts in SEND and RECV wherever neighbouring stages of a microbatch lie on two ranks. `plan` must hold its proof.
+/// Inserts SEND and RECV if neighbouring stages of a microbatch lie on two ranks. `prove(plan)` must hold.
 constexpr schedule add_messages(const schedule& plan) { return detail::message_writer(plan).write(); }
 
 }  // namespace plan::pipeline

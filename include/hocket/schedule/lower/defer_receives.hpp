@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sixth pass, for transports whose receive blocks or takes a buffer at once: each receive as late as it can stand.
-/// Where receives are posted early and waited for at the consumer, as in hocket's own executor, leave it out.
+/// Sixth pass, for transports whose receive blocks or takes a buffer immediately: moves each receive as late as
+/// possible. Omit it if receives are posted early and waited for at the consumer, as in hocket's own executor.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,14 +15,14 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 namespace detail {
 
-/// Whether `what` cannot be done before `message` has been received.
+/// Returns whether `what` needs `message`.
 constexpr bool needs_message(const task& what, const task& message) noexcept {
   if (what.stage != message.stage || what.microbatch != message.microbatch) return false;
   if (message.what == task_kind::receive_forward) return what.what == task_kind::forward;
   return what.what == task_kind::input_gradient || what.what == task_kind::backward;
 }
 
-/// How many of the receives in `held` must stand before `next`: up to the last one that it needs; all, before a send.
+/// Returns how many receives in `held` must come before `next`: up to the last one that it needs, or all before a send.
 constexpr std::size_t due_before(const schedule_action& next, const row& held) {
   if (is_send(next.first.what)) return held.size();
   std::size_t due = 0;
@@ -36,9 +36,9 @@ constexpr std::size_t due_before(const schedule_action& next, const row& held) {
 
 }  // namespace detail
 
-/// Holds each RECV until the action that needs it, or the SEND behind it in the row. No message passes another one:
-/// `add_messages` lists them in one order in all rows, and that is why nobody waits in a circle where each end blocks
-/// until the other is there. Two neighbours that send to each other, each before it receives, would be such a circle.
+/// Moves each RECV to the action that needs it, or to the next SEND in the row. Messages do not overtake each other:
+/// `add_messages` lists them in one order in all rows, which prevents a cyclic wait if each end blocks until its peer
+/// reaches the other. Two neighbours that send to each other, each before it receives, would be such a cycle.
 constexpr schedule defer_receives(schedule plan) {
   for (row& actions : plan.rows) {
     row held;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From what is computed to what is run: the passes of schedule/lower/, each a function from schedule to schedule,
-/// one after the other.
+/// Lowers a schedule of computations to a schedule that can be run, by the passes of schedule/lower/ in order. Each
+/// pass is a function from schedule to schedule.
 #pragma once
 
 #include <hocket/schedule/lower/add_messages.hpp>
@@ -19,18 +19,18 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Which passes are made. Those that are not named here always are.
+/// Selects the passes. Passes that are not named here always run.
 struct lowering {
   bool merge_backward = false;     ///< I and W next to each other become B
   bool shard_parameters = false;   ///< UNSHARD and RESHARD: for parameters that are sharded over other ranks
   bool reduce_gradients = false;   ///< REDUCE_GRAD: for gradients that are shared with other ranks
   bool defer_receives = false;     ///< for receives that block
   bool update_parameters = false;  ///< UPDATE: the optimizer steps on each stage as soon as its gradients are complete
-  bool recompute_activations = false;  ///< R: what stages keep for their gradients is formed again from their inputs
+  bool recompute_activations = false;  ///< R: stages recompute their activations from their inputs
 };
 
-/// Makes the passes in their order and tells `observe(name of the pass, schedule)` what each has made: print it, to see
-/// what a pass did. `plan` must hold its proof. In two directions, `update_parameters` needs `reduce_gradients`.
+/// Runs the passes in order and calls `observe(name of the pass, schedule)` with the result of each, for example to
+/// print it. `prove(plan)` must hold. In two directions, `update_parameters` needs `reduce_gradients`.
 template <class Observer>
 constexpr schedule lower(schedule plan, const lowering& which, Observer&& observe) {
   const auto make = [&](const char* name, schedule made) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// First pass: where a weight gradient follows its input gradient at once, there is nothing to gain from two actions.
+/// First pass: if a weight gradient follows its input gradient immediately, there is nothing to gain from two actions.
 #pragma once
 
 #include <hocket/schedule/schedule.hpp>
@@ -11,7 +11,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// I and W of the same stage and microbatch, next to each other, become one B.
+/// Replaces adjacent I and W of the same stage and microbatch by one B.
 constexpr schedule merge_backward(schedule plan) {
   for (row& actions : plan.rows) {
     row merged;

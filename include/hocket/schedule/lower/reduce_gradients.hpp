@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Third pass: the gradients of a stage are added up over the ranks that share it as soon as its last microbatch is
-/// through, while other stages still work.
+/// Third pass: adds up the gradients of a stage over the ranks that share it as soon as its last microbatch is done,
+/// while other stages still compute.
 #pragma once
 
 #include <hocket/schedule/schedule.hpp>
@@ -13,7 +13,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// After the last B or W of a stage on a rank: REDUCE_GRAD, then WAIT_REDUCE_GRAD.
+/// Inserts REDUCE_GRAD and then WAIT_REDUCE_GRAD after the last B or W of a stage on a rank.
 constexpr schedule reduce_gradients(schedule plan) {
   for (row& actions : plan.rows) {
     std::vector<int> left(static_cast<std::size_t>(plan.stages()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Second pass, for parameters that are sharded over data-parallel ranks: gathers those of a stage ahead of its next
-/// turn, and drops them when other stages come first.
+/// Second pass, for parameters that are sharded over data-parallel ranks: gathers the parameters of a stage before its
+/// next use, and drops them when other stages come first.
 #pragma once
 
 #include <hocket/schedule/schedule.hpp>
@@ -15,7 +15,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 namespace detail {
 
-/// The stages that are met from action `begin` on, without repetition, until there are `most`. A pair is not cut.
+/// Returns the stages of the actions from `begin` on, without repetition, up to `most`. A pair is not split.
 constexpr std::vector<int> next_stages(const row& actions, std::size_t begin, std::size_t most) {
   std::vector<int> stages;
   for (std::size_t i = begin; i < actions.size() && stages.size() < most; ++i) {
@@ -28,9 +28,9 @@ constexpr std::vector<int> next_stages(const row& actions, std::size_t begin, st
 
 }  // namespace detail
 
-/// Each rank has the parameters of at most `most` stages at a time (one more where a pair needs it): those that it needs
-/// next. Before each action: RESHARD of what is no longer among them, in the order in which it was gathered, then
-/// UNSHARD of what is new. At the end everything is dropped.
+/// Each rank has the parameters of at most `most` stages at a time (one more if a pair needs it): those that it needs
+/// next. Inserts before each action RESHARD of stages that are no longer among them, in the order in which they were
+/// gathered, then UNSHARD of new ones. At the end of the row all are dropped.
 constexpr schedule shard_parameters(schedule plan, std::size_t most = 3) {
   for (row& actions : plan.rows) {
     row with_shards;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The pass that puts in when the optimizer steps: a stage whose gradients are complete need not wait for the others.
+/// The pass that inserts the optimizer steps: a stage whose gradients are complete does not wait for other stages.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,14 +25,14 @@ constexpr bool reduces_gradients(const schedule& plan) {
 
 }  // namespace detail
 
-/// After all that a rank does for a stage's gradients: UPDATE. Not for parameters that several stages share: their
-/// gradients are complete when all rows are over. Raises `invalid_argument` where microbatches pass the ranks in two
-/// directions and `reduce_gradients` has not been made: each of two copies would step with its half of the gradient.
+/// Inserts UPDATE after the last action of a rank for a stage's gradients. Not for parameters that several stages
+/// share: their gradients are complete only when all rows end. Raises `invalid_argument` in two directions if
+/// `reduce_gradients` has not run, because each of the two copies would step with its half of the gradient.
 constexpr schedule update_parameters(schedule plan) {
   if (plan.placement.has_two_directions() && plan.ranks() > 1 && !detail::reduces_gradients(plan)) {
     raise(errc::invalid_argument,
           "update_parameters: in two directions each stage has two copies, each with the gradients of half of the "
-          "microbatches; make reduce_gradients first, which adds them up, or both copies step apart");
+          "microbatches; run reduce_gradients first, which adds them up, or the copies will differ");
   }
   for (row& actions : plan.rows) {
     std::vector<std::size_t> last(static_cast<std::size_t>(plan.stages()), actions.size());
