@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Plans to look at: `draw_text` for a terminal, `draw_svg` for a page, both by the virtual clock of plan/clock.hpp.
+/// Drawings of plans: `draw_text` for a terminal, `draw_svg` for a page; both use the virtual clock of plan/clock.hpp.
 #pragma once
 
 #include <hocket/draw/plan_svg.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A plan as a space-time diagram in SVG: time to the right, as plan/clock.hpp finds it; a band per rank with two
-/// tracks per lane, above what the lane itself waits for or does, below what leaves the rank; a mark per action in the
-/// colour of its verb; a line per message, load and flag. The text is self-contained: no scripts, fonts or links. Made
-/// for up to 16 ranks; pointing at a mark names the action and its times.
+/// A plan as a space-time diagram in SVG: time to the right, from the clock of plan/clock.hpp; a band per rank with two
+/// tracks per lane: above, what the lane waits for or does; below, what leaves the rank; a mark per action in the
+/// colour of its kind; a line per message, load and flag. The text is self-contained: no scripts, fonts or links.
+/// Designed for up to 16 ranks; the tooltip of a mark shows the action and its times.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -26,7 +26,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan {
 namespace detail {
 
-/// Chosen to stay apart for most colour-blind readers, and under white letters.
+/// Colours that most colour-blind readers can distinguish, and that make white letters readable.
 constexpr const char* colour_of(action_kind what) noexcept {
   switch (what) {
     case action_kind::copy: return "#6b7686";
@@ -53,14 +53,14 @@ constexpr bool reads_peers(const action& what) noexcept {
   return what.what == action_kind::load || (what.what == action_kind::load_reduce && what.from != region::inbox);
 }
 
-/// One action, and when its message, if it has one, was on the wire.
+/// One action, and when its message, if any, was in transit.
 struct svg_mark {
   timed_action step;
   double wire_begin = 0;
   double wire_end = 0;
 };
 
-/// An observer of `trace` that keeps everything, to draw it.
+/// An observer of `trace` that records everything for the drawing.
 class recorder {
  public:
   recorder(int ranks, unsigned lanes) : lanes_(lanes), rows_(static_cast<std::size_t>(ranks) * lanes) {}
@@ -69,7 +69,7 @@ class recorder {
 
   void performed(const timed_action& step) {
     svg_mark added{step, step.begin, step.end};
-    if (is_receiving(step.what.what)) {  // its message was reported last
+    if (is_receiving(step.what.what)) {  // `trace` reported its message last
       const timed_transfer& message = transfers_.back();
       added.wire_begin = message.start;
       added.wire_end = message.arrival;
@@ -96,7 +96,7 @@ class recorder {
 
 inline constexpr const char* idle_fill = "fill=\"#c3cad4\"";
 
-/// Where things are on the page, in pixels.
+/// Positions on the page, in pixels.
 struct page {
   static constexpr double top = 112;
   static constexpr double right = 30;
@@ -121,7 +121,7 @@ struct page {
   double x(double time) const noexcept { return left() + time / seconds * (width - left() - right); }
 };
 
-/// Draws one action after the other of a lane: a thin line while it waits, pale while its message is on the wire, solid
+/// Draws the actions of a lane in order: a thin line while an action waits, pale while its message is in transit, solid
 /// while it works or sends.
 class mark_painter {
  public:
@@ -161,7 +161,7 @@ class mark_painter {
     svg_.rectangle({x, y_}, width, height_, hocket::detail::concat({fill_, " fill-opacity=\"0.26\"", edge}));
   }
 
-  /// Begins later where a tick is in the way, so that both can be seen.
+  /// Begins later if it would cover a tick, so that both are visible.
   void solid(double x, double width) {
     double& taken = outgoing_ ? out_taken_ : own_taken_;
     const double shift = std::clamp(taken - x, 0.0, width / 2);
@@ -169,7 +169,7 @@ class mark_painter {
     taken = x + width;
   }
 
-  /// What takes no time is a narrow tick just before its moment, or beside what is there already.
+  /// Draws an action that takes no time as a narrow tick just before its time, or beside an earlier mark.
   void tick(double x) {
     double& taken = outgoing_ ? out_taken_ : own_taken_;
     x = std::max(x - 4, taken);
@@ -201,11 +201,11 @@ class mark_painter {
   bool outgoing_ = false;
   double y_ = 0;
   double height_ = 0;
-  double out_taken_;  ///< up to where the tracks are covered
+  double out_taken_;  ///< the positions up to which the tracks are covered
   double own_taken_;
 };
 
-/// All of one drawing.
+/// Draws one plan.
 class svg_drawing {
  public:
   svg_drawing(const recorder& record, const page& where, const cost_model& model)
@@ -267,7 +267,7 @@ class svg_drawing {
     x = legend_text(x + 23, "waiting");
     if (uses(action_kind::send)) {
       svg_.rectangle({x, y - 10}, 14, 12, "rx=\"2\" fill=\"#4b5563\" fill-opacity=\"0.26\"");
-      x = legend_text(x + 19, "on the wire");
+      x = legend_text(x + 19, "in transit");
     }
     const auto sample = [&](bool shown, const char* style, const char* name) {
       if (!shown) return;
@@ -310,7 +310,7 @@ class svg_drawing {
     }
   }
 
-  /// The least of 1, 2, 5, 10, … that is no smaller than `least`.
+  /// Returns the least of 1, 2, 5, 10, … that is not smaller than `least`.
   static double round_step(double least) {
     const double power = std::pow(10.0, std::floor(std::log10(least)));
     return (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10) * power;
@@ -343,7 +343,7 @@ class svg_drawing {
     svg_.line(begin_of(transfer), end_of(transfer), transfer.flag ? flag_line : message_line);
   }
 
-  /// Lines lie below the marks, which would hide the head of an arrow that comes from below.
+  /// Draws the head of an arrow from below on top of the marks, which would hide it.
   void tip(const timed_transfer& transfer) {
     if (transfer.flag || transfer.to_rank > transfer.from_rank) return;
     const point from = begin_of(transfer);
@@ -371,8 +371,8 @@ class svg_drawing {
 
 }  // namespace detail
 
-/// The drawing of `plan` over `ranks` ranks for a vector of `bytes` bytes on the machine that `model` describes, as an
-/// SVG document `width` pixels wide.
+/// Returns the drawing of `plan` over `ranks` ranks for a vector of `bytes` bytes on the machine that `model`
+/// describes, as an SVG document `width` pixels wide.
 template <algorithm Plan>
 std::string draw_svg(const Plan& plan, int ranks, std::size_t bytes = std::size_t{1} << 20,
                      const cost_model& model = example_machine, double width = 1200) {

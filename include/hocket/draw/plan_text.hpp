@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A plan as a space-time drawing in plain ASCII: a row per rank and lane, a column per step, each action once, in the
-/// first column after all that it waits for.
+/// first column after everything that it waits for.
 ///
 ///     ring over 3 ranks: all_reduce
 ///               0    1    2  ...
@@ -26,8 +26,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// The action as one short word: a sign for the verb, the peer (* for all), then the chunks after a colon or the tag
-/// after a slash; `&` in front if it joins.
+/// Returns the action as one short symbol: a sign for the kind, the peer (* for all), then the chunks after a colon or
+/// the tag after a slash; `&` in front if it joins.
 inline std::string to_symbol(const action& what) {
   constexpr char signs[] = {'=', '>', '<', '+', '@', '#', '^', '!', '?'};
   const bool flag = what.what == action_kind::signal || what.what == action_kind::wait;
@@ -55,7 +55,7 @@ inline constexpr const char* symbol_legend[] = {
     "?r/t   wait for tag t from rank r (* all)",
 };
 
-/// An observer of `trace` that gives each action a column.
+/// An observer of `trace` that assigns a column to each action.
 class column_counter {
  public:
   struct cell {
@@ -65,7 +65,7 @@ class column_counter {
   struct row {
     int rank = 0;
     unsigned lane = 0;
-    std::size_t earliest = 0;  ///< column for the next action, as far as other rows have a say
+    std::size_t earliest = 0;  ///< first column for the next action that other rows allow
     std::vector<cell> cells;
   };
 
@@ -101,7 +101,7 @@ inline std::string aligned_right(const std::string& text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 
-/// How wide each column must be for its symbols and its number.
+/// Returns the width that each column needs for its symbols and its number.
 inline std::vector<std::size_t> column_widths(const std::vector<column_counter::row>& rows) {
   std::vector<std::size_t> widths;
   for (const column_counter::row& row : rows) {
@@ -131,7 +131,7 @@ inline std::string legend_text(const std::vector<column_counter::row>& rows) {
 
 }  // namespace detail
 
-/// The drawing, its legend below. Lines end in a line feed and hold no trailing spaces.
+/// Returns the drawing, with its legend below. Lines end in a line feed and have no trailing spaces.
 template <algorithm Plan>
 std::string draw_text(const Plan& plan, int ranks) {
   const unsigned lanes = plan.shape(ranks).lanes;

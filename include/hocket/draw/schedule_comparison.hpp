@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A schedule as it was planned and as it was run, in one picture with one axis of time: where a run loses time, one sees
-/// at which action. Both timelines must be in one unit: price the plan with measured costs.
+/// The planned and the measured timeline of a schedule in one picture with one time axis: it shows at which action a
+/// run loses time. Both timelines must be in the same unit: price the plan with measured costs.
 ///
 ///     rank 0 plan  F0 F1       B0--- F2 B1---    B2---
 ///            run   F0 F1          B0--- F2 B1---    B2---
@@ -23,7 +23,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Two lines per rank. A column is `quantum` long (0: the shortest planned action). At most `most_columns` are drawn.
+/// Returns two lines per rank. A column is `quantum` long (0: the shortest planned action); `most_columns` limits them.
 inline std::string draw_comparison_text(const schedule& plan, const timeline& planned, const timeline& run,
                                         double quantum = 0, std::size_t most_columns = 400) {
   detail::text_scale scale = detail::scale_of(plan, planned, quantum);
@@ -43,7 +43,7 @@ inline std::string draw_comparison_text(const schedule& plan, const timeline& pl
   return all;
 }
 
-/// The plan above, the run below it; `options.until` may lie further to the right than both end.
+/// Returns the plan above, and the run below it. `options.until` may be later than the end of both.
 inline std::string draw_comparison_svg(const schedule& plan, const timeline& planned, const timeline& run,
                                        const svg_options& options = {}) {
   svg_options both = options;

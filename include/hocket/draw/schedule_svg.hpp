@@ -2,7 +2,7 @@
 /// @file
 /// A pipeline schedule as a picture, as papers draw it: a row per rank, time to the right; forward passes, input and
 /// weight gradients in their colours, later stages of a rank darker, bubbles white; below, the activations that each
-/// rank holds. Of the plan, or of a measured run: to compare the two, see draw/schedule_comparison.hpp.
+/// rank holds. The picture shows a plan or a measured run; to compare the two, see draw/schedule_comparison.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,7 +23,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// How a picture is made.
+/// Options of a picture.
 struct svg_options {
   double width = 1200;            ///< of the page, in pixels
   double until = 0;               ///< the time at the right edge; 0: the end of the last action
@@ -33,7 +33,7 @@ struct svg_options {
 
 namespace detail {
 
-/// Chosen to stay apart for most colour-blind readers; the second is for later stages of a rank.
+/// Colours that most colour-blind readers can distinguish; `later` is for later stages of a rank.
 struct shades {
   const char* first;
   const char* later;
@@ -51,7 +51,7 @@ constexpr shades shades_of(task_kind what) noexcept {
   }
 }
 
-/// Where things are on the page, in pixels, and what they look like.
+/// Draws one schedule. Positions are in pixels.
 class schedule_drawing {
  public:
   schedule_drawing(const schedule& plan, const timeline& times, const svg_options& options)
@@ -199,7 +199,7 @@ class schedule_drawing {
     svg_.words({options_.width - right, at}, number(end_), "text-anchor=\"end\" fill=\"#6b7280\"");
   }
 
-  /// A curve per rank: from dark, for the first, to light.
+  /// Draws a curve per rank, from dark for the first rank to light.
   void memory() {
     svg_.words({24, memory_top() - 14}, "activations held, by rank (dark: rank 0)", "fill=\"#374151\"");
     svg_.rectangle({left, memory_top()}, options_.width - left - right, memory_height,
@@ -235,7 +235,7 @@ class schedule_drawing {
 
 }  // namespace detail
 
-/// The picture of what happened when, self-contained: no scripts, fonts or links. Made for up to some tens of ranks.
+/// Returns the picture, self-contained: no scripts, fonts or links. Designed for up to some tens of ranks.
 inline std::string draw_svg(const schedule& plan, const timeline& times, const svg_options& options = {}) {
   return detail::schedule_drawing(plan, times, options).draw();
 }

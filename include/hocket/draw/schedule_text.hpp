@@ -28,7 +28,7 @@ namespace plan::pipeline {
 
 namespace detail {
 
-/// F3 where each rank has one stage, else with a letter for the how-manieth of its stages: F3 a, F3 b.
+/// Returns F3 if each rank has one stage, otherwise with a letter for the index of the stage on its rank: F3a, F3b.
 inline std::string cell_text(const schedule& plan, const schedule_action& what) {
   std::string text;
   for_each_task(what, [&](const task& each) {
@@ -47,16 +47,16 @@ inline std::string cell_text(const schedule& plan, const schedule_action& what) 
   return text;
 }
 
-/// What a column of text stands for.
+/// The scale of a drawing in text.
 struct text_scale {
-  double quantum = 0;     ///< how long a column is; 0: there is nothing to draw
+  double quantum = 0;     ///< duration of a column; 0: there is nothing to draw
   std::size_t width = 2;  ///< of a column, in characters
   double end = 0;         ///< of the last action
 
   std::size_t column(double time) const noexcept { return static_cast<std::size_t>(std::lround(time / quantum)); }
 };
 
-/// `quantum` 0: the shortest action.
+/// Returns the scale. With `quantum` 0, a column is as long as the shortest action.
 inline text_scale scale_of(const schedule& plan, const timeline& times, double quantum) {
   text_scale made;
   double shortest = 0;
@@ -76,7 +76,7 @@ inline text_scale scale_of(const schedule& plan, const timeline& times, double q
   return made;
 }
 
-/// What happens on each rank. A line that is cut ends in an ellipsis.
+/// Returns the line of each rank. A line that is cut ends in an ellipsis.
 inline std::vector<std::string> text_lines(const schedule& plan, const timeline& times, const text_scale& scale,
                                            std::size_t most_columns) {
   const std::size_t columns = std::min(most_columns, scale.column(scale.end));
@@ -98,7 +98,7 @@ inline std::vector<std::string> text_lines(const schedule& plan, const timeline&
   return lines;
 }
 
-/// How many activations each rank holds, at the begin of each column; blank where it holds none.
+/// Returns, by rank, the number of activations that it holds at the begin of each column; blank if it holds none.
 inline std::vector<std::string> memory_lines(const schedule& plan, const timeline& times, const text_scale& scale,
                                              std::size_t most_columns) {
   const std::size_t columns = std::min(most_columns, scale.column(scale.end));
@@ -117,7 +117,7 @@ inline std::vector<std::string> memory_lines(const schedule& plan, const timelin
   return lines;
 }
 
-/// Lines with a word and a number in front of each.
+/// Returns the lines with a word and a number in front of each.
 inline std::string numbered(const std::string& word, const std::vector<std::string>& lines) {
   std::string all;
   const std::size_t digits = std::to_string(lines.size() - 1).size();
@@ -130,9 +130,9 @@ inline std::string numbered(const std::string& word, const std::vector<std::stri
 
 }  // namespace detail
 
-/// A line per rank, and below one for the activations that it holds. A column is `quantum` long (0: the shortest action); what lasts longer is drawn out with dashes. A
-/// letter tells the stages of one rank apart, a ' what passes the ranks the other way. At most `most_columns` are
-/// drawn; a line that is cut ends in an ellipsis.
+/// Returns a line per rank, and below them a line per rank for its activations. A column is `quantum` long (0: the
+/// shortest action); dashes extend longer actions. A letter names the stage of a rank, a ' marks the reverse direction.
+/// At most `most_columns` columns are drawn; a line that is cut ends in an ellipsis.
 inline std::string draw_text(const schedule& plan, const timeline& times, double quantum = 0,
                              std::size_t most_columns = 400) {
   detail::text_scale scale = detail::scale_of(plan, times, quantum);

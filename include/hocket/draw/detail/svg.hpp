@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Just enough SVG for the drawings of this library: rectangles, lines and words, and numbers with their units, written
-/// as text that is the same whatever the locale says.
+/// A minimal SVG writer for the drawings of this library: rectangles, lines and words, and numbers with their units.
+/// The output does not depend on the locale.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,7 +19,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-/// `value` with at most `digits` decimals, a point before them, no trailing zeros; very large ones with an exponent.
+/// Returns `value` with at most `digits` decimals and no trailing zeros, or with an exponent if it is very large.
 inline std::string decimal(double value, int digits) {
   if (!(std::abs(value) < 1e15)) {
     char text[32];
@@ -51,7 +51,7 @@ struct time_unit {
   const char* name = "s";
 };
 
-/// The unit in which `seconds` is a number from 1 to 1000, if there is one.
+/// Returns the unit in which `seconds` is a number from 1 to 1000, if possible.
 inline time_unit unit_for(double seconds) noexcept {
   if (seconds >= 1) return {1, "s"};
   if (seconds >= 1e-3) return {1e-3, "ms"};
@@ -78,7 +78,7 @@ struct point {
   double y = 0;
 };
 
-/// Appends elements to one text. A `style` is a run of attributes, as they stand in the element.
+/// Appends elements to one text. A `style` is a list of attributes, which the element contains unchanged.
 class svg_writer {
  public:
   void raw(std::string_view text) { text_ += text; }
