@@ -231,7 +231,7 @@ TEST_CASE("explain shows every candidate, marks the chosen one, and is the same 
   CHECK(texts[0] == texts[1]);
   CHECK(texts[0] == texts[2]);
   for (const char* part :
-       {"all_reduce of 4194304 bytes on 3 ranks", "push", "ring", "<- chosen", "longer than a line"}) {
+       {"all_reduce of 4194304 bytes on 3 ranks", "push", "ring", "<- chosen", "longer than a cache line"}) {
     INFO(part);
     CHECK(texts[0].find(part) != std::string::npos);
   }
@@ -248,8 +248,8 @@ TEST_CASE("explain tells no small price where a vector is longer than memory") {
   });
   INFO(huge);
   CHECK(huge.find("all_reduce of 2^64 or more bytes on 3 ranks") == 0);
-  CHECK(huge.find("longer than a line") != std::string::npos);
-  CHECK(small.find("longer than a line") == std::string::npos);
+  CHECK(huge.find("longer than a cache line") != std::string::npos);
+  CHECK(small.find("longer than a cache line") == std::string::npos);
   CHECK(blocks.find("all_gather_v of up to 2^64 or more bytes per block") == 0);
 }
 

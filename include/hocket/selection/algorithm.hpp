@@ -2,8 +2,8 @@
 /// @file
 /// The names by which callers choose an algorithm: `with(ring)`, `with(double_tree(32))`, `with(algorithm(my_plan))`.
 ///
-/// A name stands for one plan per collective, where there is one. `plan_of` is that table; asking for an algorithm that
-/// a collective does not have is a compile error.
+/// A name stands for at most one plan per collective. `plan_of` is that table; naming an algorithm that a collective
+/// does not have is a compile error.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -52,7 +52,7 @@ struct dissemination_t : detail::algorithm_property {};
 
 struct double_tree_t : detail::algorithm_property {
   std::uint32_t pieces = 16;
-  /// In how many pieces each half of the vector follows the other through its tree.
+  /// Sets the number of pieces in which each half of the vector passes through its tree.
   constexpr double_tree_t operator()(std::uint32_t count) const noexcept { return {{}, count}; }
 };
 
@@ -60,16 +60,16 @@ inline constexpr ring_t ring{};                              ///< neighbours onl
 inline constexpr recursive_doubling_t recursive_doubling{};  ///< fewest steps; whole vector in each
 inline constexpr halving_doubling_t halving_doubling{};      ///< few steps and least traffic
 inline constexpr double_tree_t double_tree{};                ///< two pipelined trees
-inline constexpr one_shot_t one_shot{};                      ///< everyone reads everything; needs peer pointers
-inline constexpr two_shot_t two_shot{};                      ///< everyone reduces a share; needs peer pointers
+inline constexpr one_shot_t one_shot{};                      ///< each rank reads everything; needs peer pointers
+inline constexpr two_shot_t two_shot{};                      ///< each rank reduces a share; needs peer pointers
 inline constexpr push_t push{};          ///< a few bytes, together with their flag; needs peer pointers
-inline constexpr direct_t direct{};      ///< everyone reads what it needs; needs peer pointers
+inline constexpr direct_t direct{};      ///< each rank reads what it needs; needs peer pointers
 inline constexpr pairwise_t pairwise{};  ///< a message between each pair of ranks
-inline constexpr recursive_halving_t recursive_halving{};  ///< half of what is left in each step
+inline constexpr recursive_halving_t recursive_halving{};  ///< half of the remaining blocks in each step
 inline constexpr binomial_t binomial{};                    ///< a tree that doubles in each step
 inline constexpr dissemination_t dissemination{};          ///< barrier in log2 p rounds
 
-/// A plan of the caller's own. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
+/// A user-defined plan. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
 struct own_plan : detail::algorithm_property {
   plan::any_algorithm chosen;
 };
@@ -81,8 +81,8 @@ own_plan algorithm(Plan chosen) {
 
 namespace detail {
 
-/// The plan that an algorithm's name stands for; no member for what does not exist. The number is the root, which is
-/// used by broadcast alone.
+/// The plan that an algorithm's name stands for. There is no member for an algorithm that the collective does not have.
+/// The number is the root, which only broadcast uses.
 template <plan::collective_kind Kind>
 struct plan_of;
 
@@ -128,13 +128,13 @@ struct plan_of<plan::collective_kind::barrier> {
   static constexpr auto get(dissemination_t, int) { return plan::dissemination_barrier{}; }
 };
 
-/// Whether the collective has such an algorithm.
+/// True if the collective has this algorithm.
 template <plan::collective_kind Kind, class Algorithm>
 concept has_algorithm =
     std::same_as<Algorithm, own_plan> || requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
 
-/// The weakest order in which the algorithm combines contributions, for some number of ranks. Of the caller's own plans
-/// that is known only when they run.
+/// Returns the weakest order in which the algorithm combines contributions, for any number of ranks. For user-defined
+/// plans the order is known only at run time.
 template <plan::collective_kind Kind, class Algorithm>
 constexpr plan::combination_order order_of() {
   auto weakest = plan::combination_order::fixed_tree;

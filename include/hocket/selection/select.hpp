@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which algorithm runs when the caller names none: the cheapest by a small model.
+/// The choice of an algorithm when the caller names none: the cheapest by a small cost model.
 ///
-/// The choice is a pure function of values that are equal on all ranks: goal, bytes, ranks, in which order operands may be
-/// combined, and what the members of the communicator agreed on when it was made. `explain` shows the same table.
+/// The choice is a pure function of values that are equal on all ranks: collective, bytes, ranks, the order in which
+/// operands may be combined, and what the communicator's members agreed on at its creation. `explain` shows the table.
 #pragma once
 
 #include <hocket/communicator/window.hpp>
@@ -22,24 +22,24 @@
 HOCKET_BEGIN_NAMESPACE
 namespace selection {
 
-/// What a choice depends on. `bytes` is the length of one block (see `plan::collective`), the longest if they differ: whoever
-/// sends it, or combines it, is the last to be done.
+/// The values that a choice depends on. `bytes` is the length of one block (see `plan::collective`), or of the longest
+/// if they differ, because the rank that sends or combines the longest block finishes last.
 struct query {
   plan::collective what;
   std::size_t bytes = 0;
   int ranks = 1;
-  plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that will do
+  plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that is allowed
   bool peer_pointers = false;                                          ///< all members reach each other's windows
   std::size_t staging_bytes = 0;  ///< per region and operation; 0: peers read the callers' own buffers
   transport::link_costs costs;
-  std::size_t total_bytes = 0;    ///< of all blocks, where they differ
-  bool lengths_are_known = true;  ///< to all ranks; else `bytes` is a guess
+  std::size_t total_bytes = 0;    ///< of all blocks, if they differ
+  bool lengths_are_known = true;  ///< to all ranks; otherwise `bytes` is a guess
 };
 
-/// What is taken for the length of a block where each rank knows only some of them.
+/// Assumed length of a block if each rank knows only some of the lengths.
 inline constexpr std::size_t guessed_block_bytes = 16 * 1024;
 
-/// The product, or the largest number where that is larger: what is too long must not look short.
+/// Returns the product, or the largest number on overflow, so that a size that is too large does not look small.
 constexpr std::size_t saturated_product(std::size_t a, std::size_t b) noexcept {
   std::size_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::size_t>::max() : product;
@@ -59,7 +59,7 @@ constexpr int ceiling_log2(int n) noexcept {
   return n <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)));
 }
 
-/// Closed forms of the plans, in terms of one query.
+/// Closed forms of the costs of the plans for one query.
 class model {
  public:
   explicit model(const query& asked)
@@ -90,8 +90,8 @@ class model {
   }
   double push() const { return flags(); }
 
-  /// Blocks of n bytes: every rank takes in p - 1 of them. Around a ring they follow the longest; who reads them one
-  /// after the other takes as long as for as many of their mean length.
+  /// Blocks of n bytes: every rank receives p - 1 of them. Around a ring, the longest determines the time of each step.
+  /// A rank that reads them one after the other takes as long as for p - 1 blocks of mean length.
   double ring_blocks() const { return (p_ - 1) * message(n_); }
   double direct_blocks() const { return direct_blocks(mean_); }
   double ring_reduce_scatter() const { return ring_blocks() + (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
@@ -109,7 +109,7 @@ class model {
   double direct_blocks(double bytes) const {
     return 2 * flags() + (p_ - 1) * bytes * q_.costs.load_per_byte + staging();
   }
-  /// One round of flags from and to everybody.
+  /// One round of flags from and to all ranks.
   double flags() const { return q_.costs.flag_latency * (1 + 0.25 * (p_ - 1)); }
   /// Copying into memory that peers can read.
   double staging() const { return q_.staging_bytes == 0 ? 0 : n_ * q_.costs.load_per_byte; }
@@ -163,8 +163,8 @@ class table {
   const candidate* begin() const noexcept { return rows_.data(); }
   const candidate* end() const noexcept { return rows_.data() + count_; }
 
-  /// The cheapest that can be used. There always is one: every collective has a plan that sends messages and combines in
-  /// the fixed tree.
+  /// Returns the cheapest algorithm that can be used. There always is one, because every collective has a plan that
+  /// sends messages and combines in the fixed tree.
   const candidate& best() const noexcept {
     const candidate* chosen = nullptr;
     for (const candidate& each : *this) {
@@ -195,9 +195,9 @@ class table {
       return query_.order == plan::combination_order::fixed_tree ? "combines in another order than the fixed tree"
                                                                  : "operation is not commutative";
     }
-    if (is_push && query_.bytes > hocket::detail::push_line::capacity) return "longer than a line";
+    if (is_push && query_.bytes > hocket::detail::push_line::capacity) return "longer than a cache line";
     if (shape.peer_pointers && query_.ranks > 1 && query_.staging_bytes != 0 && !query_.lengths_are_known) {
-      return "lengths are known to pairs of ranks, too few to stage them";
+      return "lengths are known only to pairs of ranks, so blocks cannot be staged";
     }
     const std::size_t whole = query_.total_bytes != 0
                                   ? query_.total_bytes
