@@ -177,7 +177,7 @@ TEST_CASE("processes that send and receive elements of other types, of equal siz
   }
 }
 
-TEST_CASE("what has come and nobody receives after a failure makes UCX say nothing") {
+TEST_CASE("unreceived messages after a failure make UCX print nothing") {
   for (const route& way : {shared_memory, network}) {
     for (int i = 0; i < 5; ++i) {
       const auto ends = results_of(3, way, [](const world& where, findings& found) {

@@ -170,7 +170,7 @@ class process_group {
     }
   }
 
-  /// Reads the rest of the output of ended children. Does not wait, because a grandchild may hold the pipe for ever.
+  /// Reads the rest of the output of ended children. Does not wait, because a grandchild may hold the pipe forever.
   void finish_output() {
     for (child& each : children_) {
       read_output(each);

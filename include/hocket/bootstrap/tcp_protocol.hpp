@@ -109,7 +109,7 @@ struct request {
   request_kind kind = request_kind::set;
   std::string key;
   blob value;
-  std::uint64_t nanoseconds = 0;  ///< time that the client waits; all bits set: for ever
+  std::uint64_t nanoseconds = 0;  ///< time that the client waits; all bits set: forever
   std::int64_t number = 0;        ///< argument of `add`
 };
 

@@ -45,7 +45,7 @@ inline constexpr unsigned point_to_point_channel = max_channels;
 /// steps. They too are matched by tags, and never confused with those of `send` and `recv`.
 inline constexpr unsigned internal_channel = point_to_point_channel + 1;
 
-/// Like `internal_channel`, but for messages between some ranks only. Other ranks do not know of them, so no tag can be
+/// Like `internal_channel`, for messages between some ranks only. Other ranks do not know of them, so no tag can be
 /// assigned; these messages are matched by their order.
 inline constexpr unsigned partial_channel = internal_channel + 1;
 inline constexpr unsigned last_channel = partial_channel;

@@ -67,12 +67,10 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
              "managed as device");
     me.check(contains(said(in_device, cuda::pinned(device.data() + 50, 50)), "in has 100 elements and out 50"),
              "sizes");
-    me.check(
-        contains(
-            said(cuda::pinned(plain), in_device),
-            "in was passed as cuda::pinned(...) and lies in plain memory of the host, or in memory that was freed; "
-            "pass all buffers of a call without tags"),
-        "plain as pinned");
+    me.check(contains(said(cuda::pinned(plain), in_device),
+                      "in was passed as cuda::pinned(...) and lies in plain host memory, or in memory that was freed; "
+                      "pass all buffers of a call without tags"),
+             "plain as pinned");
     me.check(contains(said(cuda::device(static_cast<const float*>(nullptr), 100), in_device),
                       "in was passed as cuda::device(...) and is a null pointer, though its size is not 0"),
              "null");

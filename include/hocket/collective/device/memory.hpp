@@ -146,7 +146,7 @@ HOCKET_COLD inline failure wrong_tag(const char* buffer, const void* data, cuda_
     text += "is a null pointer, though its size is not 0: check that its allocation succeeded";
   } else if (is == cuda_ipc::memory_space::plain) {
     text +=
-        "lies in plain memory of the host, or in memory that was freed; pass all buffers of a call without tags "
+        "lies in plain host memory, or in memory that was freed; pass all buffers of a call without tags "
         "if they are in host memory";
   } else {
     text += std::string("lies in ") + words_for(is) + "; the right tag is " + tag_for(is);

@@ -101,7 +101,7 @@ struct group {
       return __builtin_bit_cast(T, one);
     }
   }
-  /// Call in order, from 0 on, for a group that is no longer read: the first value of a word clears the others.
+  /// Call in order, starting with 0, for a group that is no longer read: the first value of a word clears the others.
   HOCKET_HOST_DEVICE void set(std::size_t i, const T& value) {
     if constexpr (is_short) {
       bits_of_short bits = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Checks how the steps of ranks can be ordered on their streams. A kernel that spins for another process may keep that
-/// process's kernel off the device for ever; a stream that waits for a word blocks no other work. Whether streams can
+/// process's kernel off the device forever; a stream that waits for a word blocks no other work. Whether streams can
 /// wait for words depends on device and driver, so the driver is queried, and then tested.
 #pragma once
 

@@ -74,7 +74,7 @@ class context {
     // By default UCX takes 128 fragments of 4 MiB of device memory with the first long message, and retains them.
     prefer(config, "RNDV_FRAG_ALLOC_COUNT", "RNDV_FRAG_ALLOC_COUNT", "host:128,cuda:4");
     prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
-    // A process that is killed early leaves its System V segments behind for ever; POSIX segments can replace them.
+    // A process that is killed early leaves its System V segments behind forever; POSIX segments can replace them.
     prefer(config, "TLS", "TLS", "^sysv");
     ucp_params_t wanted{};
     wanted.field_mask =

@@ -3,7 +3,7 @@
 /// Shuts TCP connections down before UCX closes them.
 ///
 /// Version: seen with UCX 1.13.
-/// Symptom: UCX sends a last message on each connection that it closes, and retries for ever while the socket is full,
+/// Symptom: UCX sends a last message on each connection that it closes, and retries forever while the socket is full,
 ///   for example if the link is cut or the peer does not read.
 /// Test: ucx/failure.test.cpp, "a connection whose socket is full is closed all the same".
 ///   It passed four times without this header on the machine where that was tried: make it fail before removing this.
