@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The algorithms of collectives by their names: listed, printed, drawn, proven and priced.
+/// Looks up the algorithms of collectives by name, and prints, draws, proves and prices them.
 #pragma once
 
 #include "files.hpp"
@@ -30,7 +30,7 @@ namespace plans {
 
 namespace plan = hocket::plan;
 
-/// What is to be shown of an algorithm.
+/// The algorithm to show, and which outputs to show.
 struct collective_request {
   std::string name;
   int ranks = 4;
@@ -42,7 +42,7 @@ struct collective_request {
   std::string svg;
 };
 
-/// By the names under which they are drawn; pieces as large as the engine has them by default.
+/// Returns all algorithms by the names that drawings use, with the engine's default number of pieces.
 inline std::map<std::string, plan::any_algorithm> collectives(int root = 0) {
   return {{"ring_all_reduce", plan::ring_all_reduce{}},
           {"recursive_doubling", plan::recursive_doubling{}},
@@ -72,16 +72,16 @@ inline std::string price_text(const plan::any_algorithm& found, const collective
          " between ranks, at most " + plan::detail::bytes_text(cost.bytes_out_most) + " from one";
 }
 
-/// Shows what is wanted; true if the algorithm holds its proof.
+/// Shows the requested outputs. Returns true if the proof of the algorithm succeeds.
 inline bool show_collective(const collective_request& wanted) {
   if (wanted.ranks < 1) throw usage_error("--ranks must be at least 1");
   if (wanted.root < 0 || wanted.root >= wanted.ranks) {
-    throw usage_error("--root must be one of the " + std::to_string(wanted.ranks) + " ranks, from 0 on");
+    throw usage_error("--root must be one of the " + std::to_string(wanted.ranks) + " ranks, counted from 0");
   }
   const auto all = collectives(wanted.root);
   const auto found = all.find(wanted.name);
   if (found == all.end()) {
-    throw usage_error("there is no algorithm '" + wanted.name + "'; `hocket-plan list` names all");
+    throw usage_error("there is no algorithm '" + wanted.name + "'; `hocket-plan list` shows all names");
   }
   const plan::any_algorithm& shown = found->second;
   const plan::proof proven = plan::prove(shown, wanted.ranks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Files that the program reads and writes; - is standard input or output.
+/// Reads and writes files; the name "-" stands for standard input or output.
 #pragma once
 
 #include "usage_error.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// hocket-plan: looks at algorithms and schedules without running them. Lists, prints, draws, proves and prices them, and
-/// compares pipeline schedules in one table. `hocket-plan --help` tells more.
+/// hocket-plan inspects algorithms and schedules without running them. It lists, prints, draws, proves and prices them,
+/// and compares pipeline schedules in one table. See `hocket-plan --help`.
 #include "collectives.hpp"
 #include "pipelines.hpp"
 
@@ -25,35 +25,36 @@ void list() {
   for (const plans::generator& each : plans::generators()) std::cout << "  " << each.name << '\n';
 }
 
-/// Options that all commands about pipelines share.
+/// Adds the options that all pipeline commands share.
 void add_sizes(CLI::App& command, plans::pipeline_request& wanted) {
   command.add_option("-P,--ranks", wanted.ranks, "ranks")->capture_default_str();
   command.add_option("-M,--microbatches", wanted.microbatches, "microbatches")->capture_default_str();
-  command.add_option("-v,--stages-per-rank", wanted.stages_per_rank, "of schedules that leave it open")
+  command.add_option("-v,--stages-per-rank", wanted.stages_per_rank, "for schedules with a variable number")
       ->capture_default_str();
-  command.add_option("--group", wanted.group, "microbatches that go through a stage before the rank's next; 0: chosen");
+  command.add_option("--group", wanted.group,
+                     "microbatches that pass a stage before the rank's next stage; 0: default");
   command
       .add_option("--times", wanted.times, "forward, input gradient and weight gradient of a rank's share of the model")
       ->delimiter(',')
       ->default_str("1,1,1");
   command
       .add_option("--hop", wanted.hops,
-                  "time of a message between ranks; or, between commas, as many as there are ranks: from each to the "
-                  "next, from the last to the first")
+                  "time of a message between ranks; or one time per rank, separated by commas: from each rank to the "
+                  "next, and from the last to the first")
       ->delimiter(',')
       ->default_str("0");
-  command.add_option("--unit", wanted.unit, "of these times, for the output, such as ms");
+  command.add_option("--unit", wanted.unit, "unit of these times in the output, such as ms");
   command.add_flag(
       "--recompute", wanted.recompute,
-      "form activations again before their gradients; that takes as long as the forward pass. Greedy schedules "
-      "do so only where that is shorter, for lack of memory");
+      "recompute activations before their gradients, which takes as long as the forward pass. Greedy schedules "
+      "recompute only where the memory limit makes that shorter");
   command.add_option(
       "--most-activations", wanted.most_activations,
-      "per rank, in microbatches of its whole share of the model: the limit for greedy schedules, and what "
-      "`compare` marks others by; 0: none");
+      "memory limit per rank, in microbatches of its whole share of the model: greedy schedules observe it, "
+      "`compare` marks other schedules that exceed it; 0: no limit");
 }
 
-/// Those of the options above that only some schedules take, as far as they were said.
+/// Returns the given options that only some schedules take.
 std::vector<std::string> said_sizes(const CLI::App& command) {
   std::vector<std::string> said;
   for (const char* option : {"-P", "-M", "-v", "--group", "--most-activations"}) {
@@ -67,43 +68,45 @@ std::vector<std::string> said_sizes(const CLI::App& command) {
 int main(int count, char** arguments) {
   plans::pipeline_request schedule;
   plans::collective_request algorithm;
-  CLI::App app("Looks at the algorithms of collectives and at pipeline schedules without running them.");
+  CLI::App app("Inspects the algorithms of collectives and pipeline schedules without running them.");
   app.require_subcommand(1);
-  CLI::App* const list_command = app.add_subcommand("list", "names all");
+  CLI::App* const list_command = app.add_subcommand("list", "lists the names of all algorithms and schedules");
 
   CLI::App* const pipeline_command =
       app.add_subcommand("pipeline", "proves and prices a pipeline schedule, and shows it");
   pipeline_command
-      ->add_option("NAME", schedule.name, "of `hocket-plan list`, or of a file with a table of actions; - reads one")
+      ->add_option("NAME", schedule.name,
+                   "a name from `hocket-plan list`, or a file with a table of actions; - is stdin")
       ->required();
   add_sizes(*pipeline_command, schedule);
-  pipeline_command->add_flag("--print", schedule.print, "its text form, a row per rank");
-  pipeline_command->add_flag("--draw", schedule.draw, "a drawing as text");
-  pipeline_command->add_option("--svg", schedule.svg, "a drawing for a browser, into this file");
-  pipeline_command->add_flag("--lower{messages}", schedule.lower,
-                             "what the passes that put in messages make of it, as the executor does; --lower=PASS,... "
-                             "makes these first: merge, recompute, shard, reduce, update, and at the end defer");
+  pipeline_command->add_flag("--print", schedule.print, "print its text form, one row per rank");
+  pipeline_command->add_flag("--draw", schedule.draw, "draw it as text");
+  pipeline_command->add_option("--svg", schedule.svg, "write an SVG drawing to this file");
+  pipeline_command->add_flag(
+      "--lower{messages}", schedule.lower,
+      "show the schedule after the passes that add messages, as in the executor; --lower=PASS,... "
+      "runs these before: merge, recompute, shard, reduce, update; and defer at the end");
 
   CLI::App* const compare_command =
-      app.add_subcommand("compare", "all pipeline schedules in one table, the shortest first");
+      app.add_subcommand("compare", "compares all pipeline schedules in one table, the shortest first");
   add_sizes(*compare_command, schedule);
 
   CLI::App* const collective_command = app.add_subcommand("collective", "proves and prices an algorithm, and shows it");
-  collective_command->add_option("NAME", algorithm.name, "of `hocket-plan list`")->required();
+  collective_command->add_option("NAME", algorithm.name, "a name from `hocket-plan list`")->required();
   collective_command->add_option("-P,--ranks", algorithm.ranks, "ranks")->capture_default_str();
-  collective_command->add_option("--root", algorithm.root, "of broadcasts")->capture_default_str();
-  collective_command->add_option("--bytes", algorithm.bytes, "of the vector, as 1000 or 1MiB")
+  collective_command->add_option("--root", algorithm.root, "root of broadcasts")->capture_default_str();
+  collective_command->add_option("--bytes", algorithm.bytes, "size of the vector, such as 1000 or 1MiB")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("1MiB");
-  collective_command->add_option("--latency", algorithm.machine.latency, "of a message, in seconds")
+  collective_command->add_option("--latency", algorithm.machine.latency, "latency of a message, in seconds")
       ->capture_default_str();
-  collective_command->add_option("--seconds-per-byte", algorithm.machine.seconds_per_byte, "of a message")
+  collective_command->add_option("--seconds-per-byte", algorithm.machine.seconds_per_byte, "time per byte of a message")
       ->capture_default_str();
-  collective_command->add_flag("--print", algorithm.print, "the actions of each rank in words");
-  collective_command->add_flag("--draw", algorithm.draw, "a drawing as text");
-  collective_command->add_option("--svg", algorithm.svg, "a drawing for a browser, into this file");
+  collective_command->add_flag("--print", algorithm.print, "print the actions of each rank in words");
+  collective_command->add_flag("--draw", algorithm.draw, "draw it as text");
+  collective_command->add_option("--svg", algorithm.svg, "write an SVG drawing to this file");
   app.footer(
-      "Exit status: 0 if what is shown holds its proof, 1 if not, 2 if the arguments are wrong.\n\n"
+      "Exit status: 0 if the proofs succeed, 1 if one fails, 2 if the arguments are wrong.\n\n"
       "  hocket-plan compare -P 8 -M 32 --times 1,1.3,0.7 --hop 0.1\n"
       "  hocket-plan pipeline zero_bubble_v -P 4 -M 8 --draw --svg zero_bubble_v.svg\n"
       "  hocket-plan collective ring_all_reduce -P 4 --draw");

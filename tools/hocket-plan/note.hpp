@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a tool says that takes its time: on a terminal, and gone when it is done.
+/// A progress note that a tool shows on a terminal during a long computation, and removes afterwards.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace plans {
 
-/// Shown while it lives, where so many actions take more than a moment.
+/// Shows the note during its lifetime, if there are enough actions to take noticeable time.
 class note {
  public:
   note(const std::string& what, std::size_t actions) : shown_(actions >= 100'000 && ::isatty(STDERR_FILENO) == 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Pipeline schedules by their names or from a file: printed, drawn, proven and priced; and compared in one table.
+/// Prints, draws, proves and prices pipeline schedules, by name or from a file, and compares them in one table.
 #pragma once
 
 #include "files.hpp"
@@ -31,26 +31,26 @@ namespace plans {
 
 namespace pipeline = hocket::plan::pipeline;
 
-/// What all pipeline commands ask for.
+/// The options of all pipeline commands.
 struct pipeline_request {
-  std::string name;  ///< of a generator, or of a file
+  std::string name;  ///< a generator or a file
   int ranks = 4;
   int microbatches = 8;
   int stages_per_rank = 2;
   int group = 0;
   std::array<double, 3> times{1, 1, 1};  ///< forward, input gradient, weight gradient of a full stage
-  std::vector<double> hops{0};  ///< one for all links, or those between rank and next rank, the last's to the first
+  std::vector<double> hops{0};  ///< one time for all links, or one per rank: to the next rank, from the last to rank 0
   double most_activations = 0;  ///< per rank, in microbatches of its whole share of the model; 0: no limit
   std::string unit;
   bool print = false;
   bool draw = false;
-  std::string lower;  ///< the passes that are asked for, between commas; empty: none
+  std::string lower;  ///< the requested passes, separated by commas; empty: none
   bool recompute = false;
   std::string svg;
-  std::vector<std::string> given;  ///< of the options that only some schedules take, those that were said
+  std::vector<std::string> given;  ///< the given options that only some schedules take
 };
 
-/// A schedule, and how many stages a rank's share of the model is cut into.
+/// A schedule, and the number of stages into which a rank's share of the model is cut.
 struct cut_schedule {
   pipeline::schedule plan;
   int chunks;
@@ -60,11 +60,11 @@ struct generator {
   const char* name;
   std::vector<std::string> takes;  ///< options, beside the numbers of ranks and microbatches
   std::function<cut_schedule(const pipeline_request&)> make;
-  bool searches = false;  ///< and decides itself what is formed again, where that is allowed
+  bool searches = false;  ///< true: chooses itself which activations to recompute, if allowed
 };
 
-/// As they were asked for. What goes between ranks that are no neighbours goes through those between them, the shorter
-/// way round.
+/// Returns the requested link times. Messages between ranks that are not neighbours pass through the ranks between
+/// them, in the shorter direction around the ring.
 inline pipeline::link_times links_of(const pipeline_request& wanted) {
   if (wanted.hops.size() == 1) return wanted.hops[0];
   const std::size_t ranks = wanted.hops.size();
@@ -81,14 +81,14 @@ inline pipeline::link_times links_of(const pipeline_request& wanted) {
   return pipeline::link_times(times);
 }
 
-/// A share of the model per rank takes the times that were asked for; a stage of it as much less.
+/// Returns costs in which a rank's share of the model takes the requested times, and a stage 1/`chunks` of them.
 inline pipeline::costs costs_of(const pipeline_request& wanted, int chunks) {
   return pipeline::costs(
       pipeline::stage_cost{wanted.times[0] / chunks, wanted.times[1] / chunks, wanted.times[2] / chunks},
       links_of(wanted));
 }
 
-/// The limit of memory, in stages of a microbatch, where a rank's share is cut into `chunks` stages.
+/// Returns the memory limit in activations of a stage, if a rank's share is cut into `chunks` stages.
 inline int most_held(const pipeline_request& wanted, int chunks) {
   return static_cast<int>(std::min(wanted.most_activations * chunks + 1e-9, 1e9));
 }
@@ -181,29 +181,29 @@ inline cut_schedule make(const generator& from, const pipeline_request& wanted) 
   return from.searches ? from.make(wanted) : as_wanted(from.make(wanted), wanted);
 }
 
-/// An option that changes nothing is a misunderstanding.
+/// Rejects options that would have no effect, because the user expects one.
 inline void refuse_ignored(const pipeline_request& wanted, const std::vector<std::string>& takes,
                            const std::string& reason) {
   for (const std::string& option : wanted.given) {
     if (std::find(takes.begin(), takes.end(), option) != takes.end()) continue;
-    throw usage_error(option + " would change nothing: " + reason);
+    throw usage_error(option + " would have no effect: " + reason);
   }
 }
 
-/// What no schedule can be made or priced with.
+/// Throws if no schedule can be made or priced with these options.
 inline void require_sense(const pipeline_request& wanted) {
   costs_of(wanted, 1);
-  if (!(wanted.most_activations >= 0)) throw usage_error("--most-activations must be a number from 0 on");
+  if (!(wanted.most_activations >= 0)) throw usage_error("--most-activations must be a number of at least 0");
 }
 
-/// The most activations that any rank holds.
+/// Returns the largest number of activations that any rank holds.
 inline int peak_of(const pipeline::schedule& plan) {
   int most = 0;
   for (int rank = 0; rank < plan.ranks(); ++rank) most = std::max(most, pipeline::peak_activations(plan, rank));
   return most;
 }
 
-/// `value` with at most three decimals.
+/// Formats `value` with at most three decimals.
 inline std::string number(double value) { return hocket::plan::detail::decimal(value, 3); }
 
 inline std::string time(double value, const pipeline_request& wanted) {
@@ -215,20 +215,21 @@ inline cut_schedule find(const pipeline_request& wanted) {
     if (wanted.name != each.name) continue;
     std::vector<std::string> takes = each.takes;
     takes.insert(takes.end(), {"-P", "-M"});
-    refuse_ignored(wanted, takes, "there is nothing of the kind to choose for " + wanted.name);
+    refuse_ignored(wanted, takes, "this option is not used by " + wanted.name);
     return make(each, wanted);
   }
   if (wanted.name.find_first_of("./-") == std::string::npos) {
-    throw usage_error("there is no schedule '" + wanted.name +
-                      "'; `hocket-plan list` names all; the name of a file has a dot or a slash, or is -");
+    throw usage_error(
+        "there is no schedule '" + wanted.name +
+        "'; `hocket-plan list` shows all names; the name of a file must contain a dot or a slash, or be -");
   }
-  refuse_ignored(wanted, {}, "a table of actions has its sizes");
+  refuse_ignored(wanted, {}, "the table of actions determines the sizes");
   pipeline::schedule plan = pipeline::parse(read_file(wanted.name));
   const int chunks = std::max(1, plan.stages() / plan.ranks());
   return as_wanted({std::move(plan), chunks}, wanted);
 }
 
-/// The passes between commas, as `--lower` takes them. Messages alone are what the executor puts in by itself.
+/// Parses the argument of `--lower`, passes separated by commas. The executor always runs the pass "messages".
 inline pipeline::lowering passes_of(const std::string& names) {
   pipeline::lowering passes;
   std::istringstream rest(names);
@@ -243,7 +244,7 @@ inline pipeline::lowering passes_of(const std::string& names) {
     else {
       throw usage_error(
           "there is no pass '" + name +
-          "'; --lower= takes messages, merge, recompute, shard, reduce, update and defer, between commas");
+          "'; --lower= takes messages, merge, recompute, shard, reduce, update and defer, separated by commas");
     }
   }
   return passes;
@@ -255,20 +256,20 @@ inline std::size_t actions_of(const pipeline::schedule& plan) {
   return count;
 }
 
-/// About as many as a schedule for these sizes has.
+/// Returns the approximate number of actions of a schedule for these sizes.
 inline std::size_t actions_of(const pipeline_request& wanted) {
   return std::size_t{3} * static_cast<std::size_t>(wanted.ranks) * static_cast<std::size_t>(wanted.microbatches);
 }
 
-/// What `work` gives; a note of it is shown meanwhile, if it takes longer.
+/// Returns the result of `work`, and shows a note while it runs if there are many actions.
 template <class Work>
 auto noted(const std::string& what, std::size_t actions, Work work) {
   const note shown(what, actions);
   return work();
 }
 
-/// Whether its messages hold their proof on hocket's executor, which starts them and waits later. That of transports
-/// that block is shown beside it.
+/// Returns whether the proof of the messages succeeds in hocket's executor, which starts sends and waits later. Also
+/// shows the proof for transports whose sends and receives block.
 inline bool show_messages(const pipeline::schedule& lowered) {
   const auto prove = [&](const char* where, int capacity) {
     return noted(std::string("proving messages ") + where, actions_of(lowered),
@@ -281,7 +282,7 @@ inline bool show_messages(const pipeline::schedule& lowered) {
   return unbounded.ok;
 }
 
-/// Shows what is wanted; true if the schedule holds its proofs.
+/// Shows the requested outputs. Returns true if the proofs of the schedule succeed.
 inline bool show_pipeline(const pipeline_request& wanted) {
   require_sense(wanted);
   const pipeline::lowering passes = passes_of(wanted.lower);
@@ -290,7 +291,7 @@ inline bool show_pipeline(const pipeline_request& wanted) {
   const pipeline::costs cost = costs_of(wanted, chunks);
   cost.require_sizes(plan.stages(), plan.ranks());
   const bool has_messages = pipeline::has_messages(plan);
-  if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule has its messages already");
+  if (has_messages && !wanted.lower.empty()) throw usage_error("this schedule contains messages already: omit --lower");
   const std::size_t actions = actions_of(plan);
   const pipeline::schedule_proof complete = noted("proving", actions, [&] { return pipeline::prove(cut.plan); });
   std::cout << plan.name() << ": " << plan.ranks() << " ranks, " << plan.stages() << " stages, " << plan.microbatches
@@ -323,7 +324,7 @@ inline bool show_pipeline(const pipeline_request& wanted) {
   return holds;
 }
 
-/// One line per schedule, the shortest first; then those that have no rule for these sizes, and why.
+/// Prints one line per schedule, the shortest first, then why the other schedules do not support these sizes.
 inline void compare_pipelines(const pipeline_request& wanted) {
   require_sense(wanted);
   links_of(wanted).require_ranks(wanted.ranks);
@@ -364,10 +365,9 @@ inline void compare_pipelines(const pipeline_request& wanted) {
   std::string hops;
   for (const double each : wanted.hops) hops += (hops.empty() ? "" : ", ") + number(each);
   std::cout << wanted.ranks << " ranks, " << wanted.microbatches << " microbatches, " << wanted.stages_per_rank
-            << " stages per rank where that can be chosen; forward, input and weight gradient "
-            << number(wanted.times[0]) << ", " << number(wanted.times[1]) << ", " << number(wanted.times[2])
-            << " per rank's share of the model, hop " << hops << (wanted.unit.empty() ? "" : " ") << wanted.unit
-            << "\n\n"
+            << " stages per rank if variable; forward, input and weight gradient " << number(wanted.times[0]) << ", "
+            << number(wanted.times[1]) << ", " << number(wanted.times[2]) << " per rank's share of the model, hop "
+            << hops << (wanted.unit.empty() ? "" : " ") << wanted.unit << "\n\n"
             << "schedule" << std::string(width - 8, ' ') << cell("makespan", 12) << cell("idle %", 10)
             << cell("activations", 13) << '\n';
   for (const line& each : lines) {
@@ -376,8 +376,8 @@ inline void compare_pipelines(const pipeline_request& wanted) {
               << cell(hocket::plan::detail::decimal(each.memory, 2), 13) << (each.fits ? "" : "  more than allowed")
               << '\n';
   }
-  std::cout << "\nactivations: the most that a rank holds, in microbatches of its whole share of the model\n";
-  for (const std::string& each : refused) std::cout << "not here: " << each << '\n';
+  std::cout << "\nactivations: the maximum that a rank holds, in microbatches of its whole share of the model\n";
+  for (const std::string& each : refused) std::cout << "not available: " << each << '\n';
 }
 
 }  // namespace plans

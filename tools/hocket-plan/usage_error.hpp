@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What was asked for cannot be done: the program ends with status 2 and says why.
+/// An error in the arguments: the program prints the reason and exits with status 2.
 #pragma once
 
 #include <stdexcept>
