@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All records of one communicator, put together: who has left one, who failed first, and who waited for whom.
+/// An incident: all records of one communicator, which ranks left one, and which rank failed first.
 #pragma once
 
 #include "record.hpp"
@@ -15,7 +15,7 @@
 
 namespace flight {
 
-/// What a rank was in when it wrote its record.
+/// The call or the message that a rank was in at a given time.
 struct position {
   const call* in_call = nullptr;
   const message* in_message = nullptr;
@@ -36,7 +36,7 @@ class incident {
     }
   }
 
-  /// By rank, those that there are.
+  /// The records that exist, sorted by rank.
   const std::vector<const record*>& records() const { return records_; }
   int ranks() const { return records_.front()->ranks; }
   const record* of(int rank) const {
@@ -51,9 +51,9 @@ class incident {
     return result;
   }
 
-  /// The record of the rank that failed first, as far as is known; null if nothing failed.
+  /// Returns the record of the rank that failed first, as far as the records show; null if none failed.
   const record* first() const { return first_; }
-  /// Of those that have found out by themselves what they failed with, and were not told.
+  /// Returns the records of ranks that detected the failure themselves instead of learning of it from another rank.
   std::vector<const record*> finders() const {
     std::vector<const record*> result;
     for (const record* each : records_) {
@@ -62,7 +62,7 @@ class incident {
     if (result.empty() && first_ != nullptr) result.push_back(first_);
     return result;
   }
-  /// When it was known for the first time that something had failed.
+  /// Time at which a rank first detected the failure.
   nanoseconds time() const { return first_ != nullptr ? first_->failed->time : records_.front()->written; }
   nanoseconds written() const {
     nanoseconds last = 0;
@@ -82,7 +82,7 @@ class incident {
   const record* first_ = nullptr;
 };
 
-/// The call that `of` was in at a time; of several that were under way, the one that it failed in, else the oldest.
+/// Returns the call that `of` was in at `when`: if several were active, the one that failed, otherwise the oldest.
 inline position position_of(const record& of, nanoseconds when) {
   const auto is_there = [&](const auto& each) { return !each.over && (!each.begin || *each.begin <= when); };
   position result;
@@ -110,8 +110,8 @@ namespace detail {
 using key = std::pair<std::int64_t, std::vector<int>>;
 using group = std::vector<const record*>;
 
-/// Communicators with one number and the same ranks, one after the other: a record belongs to the later one if it was
-/// written after that was made.
+/// Divides the records of successive communicators with the same number and ranks: a record belongs to the later
+/// communicator if it was written after that one was made.
 inline std::vector<group> in_time(group records) {
   std::sort(records.begin(), records.end(), [](auto* a, auto* b) { return a->written > b->written; });
   std::vector<group> result;
@@ -129,7 +129,7 @@ inline std::vector<group> in_time(group records) {
 inline bool same_process(const record& a, const record& b) { return a.pid == b.pid && a.host == b.host; }
 inline bool at_one_time(const record& a, const record& b) { return a.made <= b.written && b.made <= a.written; }
 
-/// Whether they are of one run, as far as can be seen.
+/// Returns whether both incidents belong to one run, judged by processes and times.
 inline bool belong_together(const incident& a, const incident& b) {
   for (const record* one : a.records()) {
     for (const record* other : b.records()) {
@@ -141,8 +141,8 @@ inline bool belong_together(const incident& a, const incident& b) {
 
 }  // namespace detail
 
-/// One incident for each communicator that has failed, in the order in which they did. Records of an earlier run in the
-/// same directory are left out, and named in `ignored`.
+/// Returns one incident for each communicator, sorted by the time of failure. Records of an earlier run in the same
+/// directory are left out, and their paths are added to `ignored`.
 inline std::vector<incident> incidents_of(const archive& all, std::vector<std::string>& ignored) {
   std::map<detail::key, detail::group> groups;
   for (const record& each : all.records) groups[{each.communicator, each.members}].push_back(&each);

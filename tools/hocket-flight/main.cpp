@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: nlohmann_json
 /// @file
-/// hocket-flight: what happened to a job? Reads the flight records that its ranks left when a call failed, and says in words
-/// who is missing, whose calls differ, who was slow, or which link broke. `hocket-flight --help` tells more.
+/// hocket-flight explains why a job failed. It reads the flight records that the ranks wrote, and reports which rank is
+/// missing, which calls differ, which rank was slow, or which link broke. See `hocket-flight --help`.
 #include "report.hpp"
 
 #include <CLI/CLI.hpp>
@@ -36,13 +36,13 @@ int run(const settings& wanted) {
 int main(int count, char** arguments) {
   settings wanted;
   CLI::App app(
-      "Says what happened to a job, from the flight records that its ranks left.\n\n"
-      "Ranks write them when a call fails, each into the directory that HOCKET_FLIGHT_RECORDER names, or\n"
-      "communicator::set_flight_recorder: DIR/hocket-flight-communicator0-rank3-....jsonl.\n");
-  app.add_option("PLACE", wanted.places, "directories of records, or single files; those of all hosts together")
+      "Explains why a job failed, from the flight records that its ranks wrote.\n\n"
+      "When a call fails, each rank writes a record into the directory that HOCKET_FLIGHT_RECORDER or\n"
+      "communicator::set_flight_recorder names: DIR/hocket-flight-communicator0-rank3-....jsonl.\n");
+  app.add_option("PLACE", wanted.places, "directories with records, or single files; pass those of all hosts")
       ->required();
-  app.add_flag("--json", wanted.json, "for programs: one JSON object");
-  app.add_option("--calls", wanted.calls, "how many of its last calls are shown for each rank (3)");
+  app.add_flag("--json", wanted.json, "print one JSON object");
+  app.add_option("--calls", wanted.calls, "how many of the last calls to show for each rank (default: 3)");
   app.footer("Exit status: 0 if there were records, 1 if none could be read, 2 if the arguments are wrong.");
   try {
     app.parse(count, arguments);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The flight records that the ranks of a job have left, read back. What can't be read is said, with file and line, and
-/// the rest is used all the same: a job that has died may have left anything.
+/// Reads the flight records that the ranks of a job have left. A job that was killed may leave damaged files: the
+/// reader reports what it can't read, with file and line, and uses the rest.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@
 
 namespace flight {
 
-/// What a person has to know, and can mend.
+/// An error that the user can fix.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -81,7 +81,7 @@ struct failure {
   std::string text;
 };
 
-/// What one rank has left of one communicator.
+/// The record that one rank has left of one communicator.
 struct record {
   std::string path;
   std::int64_t communicator = 0;
@@ -101,7 +101,7 @@ struct record {
   std::vector<message> messages;
 };
 
-/// All that was found, and what was wrong with it, one sentence each.
+/// All records that were found, and one sentence for each problem in them.
 struct archive {
   std::vector<record> records;
   std::vector<std::string> problems;
@@ -111,15 +111,15 @@ namespace detail {
 
 using nlohmann::json;
 
-/// A whole number such as hocket writes them: small enough to be added to others.
+/// Returns an integer from -1 to `most`, so that sums of such numbers do not overflow; throws otherwise.
 inline std::int64_t whole_number(const json& value, const char* name, std::int64_t most) {
-  if (!value.is_number_integer()) throw usage_error('"' + std::string(name) + "\" is no whole number");
+  if (!value.is_number_integer()) throw usage_error('"' + std::string(name) + "\" is not an integer");
   const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (huge || value.get<std::int64_t>() < -1) throw usage_error('"' + std::string(name) + "\" is out of range");
   return value.get<std::int64_t>();
 }
 
-/// `line[name]`, if it is there; throws if it is of another kind.
+/// Assigns `line[name]` to `value` if present; throws if it has another type.
 template <class T>
 void take(const json& line, const char* name, T& value) {
   const auto found = line.find(name);
@@ -149,7 +149,7 @@ inline void take(const json& line, const char* name, bool& value) {
   value = number != 0;
 }
 
-/// What calls, messages and failures have in common.
+/// Reads the fields that calls, messages and failures share.
 template <class Entry>
 void take_site(const json& line, Entry& entry) {
   take(line, "operation", entry.operation);
@@ -207,15 +207,15 @@ inline failure failure_from(const json& line) {
   return result;
 }
 
-/// Throws `usage_error` for what is no record that this tool can read.
+/// Parses the first line of a record; throws `usage_error` if this tool can't read the record.
 inline record head_from(const json& line) {
   int version = 0;
   take(line, "hocket_flight_record", version);
   if (version != 1) {
     throw usage_error(version == 0
-                          ? "this is no flight record of hocket"
+                          ? "this is not a flight record of hocket"
                           : "a flight record of version " + std::to_string(version) +
-                                "; this tool reads version 1: use the one that came with the program's hocket");
+                                "; this tool reads version 1: use the hocket-flight of the program's hocket version");
   }
   record result;
   take(line, "communicator", result.communicator);
@@ -232,18 +232,18 @@ inline record head_from(const json& line) {
   take(line, "last_sequence", result.last_sequence);
   const bool fits = result.ranks > 0 && result.rank >= 0 && result.rank < result.ranks &&
                     result.members.size() == static_cast<std::size_t>(result.ranks);
-  if (!fits) throw usage_error("rank, ranks and members do not fit each other");
+  if (!fits) throw usage_error("rank, ranks and members contradict each other");
   return result;
 }
 
-/// One file, line by line.
+/// Reads one file, line by line.
 class reader {
  public:
   reader(std::string path, archive& to) : path_(std::move(path)), to_(to) {}
 
   void read() {
     std::ifstream file(path_);
-    file ? read(file) : complain("it can't be opened");
+    file ? read(file) : complain("the file can't be opened");
   }
 
   void read(std::istream& file) {
@@ -251,13 +251,13 @@ class reader {
       ++number_;
       if (!read_line(line)) break;
     }
-    if (found_ && !whole_) complain("it ends here, and is not whole; what is there is used", true);
-    if (number_ == 0) complain("it is empty");
+    if (found_ && !whole_) complain("the file ends here and is incomplete; the lines before are used", true);
+    if (number_ == 0) complain("the file is empty");
     if (found_) to_.records.push_back(std::move(*found_));
   }
 
  private:
-  /// False if nothing after it is worth reading.
+  /// Returns false if the file can't be used because its first line is no valid head.
   bool read_line(const std::string& text) {
     try {
       const json line = json::parse(text);
@@ -301,7 +301,8 @@ inline bool is_record_name(const std::string& name) {
 
 }  // namespace detail
 
-/// The records in `places`: directories, or single files. Throws `usage_error` if one is not there, or if there are none.
+/// Returns the records in `places`, directories or files. Throws `usage_error` if one is missing, or without any
+/// record.
 inline archive read(const std::vector<std::string>& places) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The story of each communicator, and under it where each rank stood and what it did last; for people, or as JSON.
+/// The report: for each communicator, what happened, and where each rank was and what it did last; as text or as JSON.
 #pragma once
 
 #include "incident.hpp"
@@ -31,7 +31,7 @@ class report {
     if (!result.empty()) result += '\n';
     for (const incident& each : incidents_) result += text_of(each) + '\n';
     if (!incidents_.empty()) result.pop_back();
-    // Records may come from anywhere: nothing in them commands the terminal.
+    // Records are untrusted input: replace control characters, which could control the terminal.
     std::replace_if(
         result.begin(), result.end(),
         [](char each) { return each != '\n' && (each == 127 || (each >= 0 && each < 32)); }, '?');
@@ -63,12 +63,12 @@ class report {
                          std::to_string(what.ranks()) + " ranks over " + any.transport + ": " + told.kind + "\n\n";
     result += "  " + capital(told.headline) + ".\n";
     for (const std::string& each : told.details) result += "  " + each + '\n';
-    result += "\n  Where each rank was, by its own record, and the times before " + moment(what.time()) + ":\n\n";
+    result += "\n  Where each rank was according to its record; times are relative to " + moment(what.time()) + ":\n\n";
     for (int rank = 0; rank < what.ranks(); ++rank) result += text_of(what, rank);
     return result;
   }
 
-  /// Whether another communicator has the same number: one that `shrink` has made, say.
+  /// Returns whether another communicator has the same number, for example one that `shrink` has made.
   bool has_namesake(const record& of) const {
     return std::count_if(incidents_.begin(), incidents_.end(), [&](const incident& each) {
              return each.records().front()->communicator == of.communicator;
@@ -87,13 +87,13 @@ class report {
 
   static std::string outcome_of(const record& of) {
     if (!of.failed) return "no failure";
-    if (of.failed->on_leaving) return "left, and heard of it then";
+    if (of.failed->on_leaving) return "learned of the failure when it left";
     const int first = of.failed->first_on;
-    if (first < 0) return of.failed->name + ", told by a rank that is not known";
-    return of.failed->name + (first == of.rank ? ", found here" : ", told by rank " + std::to_string(first));
+    if (first < 0) return of.failed->name + ", reported by an unknown rank";
+    return of.failed->name + (first == of.rank ? ", found here" : ", reported by rank " + std::to_string(first));
   }
 
-  /// The last calls and messages, in their order.
+  /// Returns lines for the last calls and messages, in the order of the calls.
   std::vector<std::pair<std::int64_t, std::string>> last_lines(const record& of, nanoseconds end) const {
     std::vector<std::pair<std::int64_t, std::string>> lines;
     for (const call& each : of.calls) lines.emplace_back(2 * each.sequence, line_of(each, end));

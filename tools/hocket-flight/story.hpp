@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What happened, in words, as far as the records of all ranks tell: a rank is missing, calls differ, a rank is slow, ranks
-/// wait for each other, a link is broken, or somebody wanted the end.
+/// The cause of an incident, in words, as far as the records show it: a rank is missing, calls differ, a rank is slow,
+/// ranks wait for each other, a link is broken, or the job was aborted.
 #pragma once
 
 #include "incident.hpp"
@@ -32,7 +32,7 @@ class story_builder {
   story build() {
     const record* const first = incident_.first();
     if (first == nullptr) {
-      found("no failure", {}, "no record of this communicator tells of a failure");
+      found("no failure", {}, "no record of this communicator contains a failure");
       return std::move(story_);
     }
     switch (first->failed->code) {
@@ -44,7 +44,7 @@ class story_builder {
       default: found("other", {}, said_by(*first)); break;
     }
     other_missing_ranks();
-    say("First said by rank " + std::to_string(first->rank) + ", at " + moment(first->failed->time) + ": " +
+    say("First reported by rank " + std::to_string(first->rank) + ", at " + moment(first->failed->time) + ": " +
         first->failed->text);
     return std::move(story_);
   }
@@ -59,7 +59,7 @@ class story_builder {
   }
   void say(std::string sentence) { story_.details.push_back(std::move(sentence)); }
 
-  /// What a rank was in when the first one failed: not what it came to later.
+  /// Returns the position of a rank at the time of the first failure, not a later one.
   position at_the_end(const record& who) const { return position_of(who, incident_.time()); }
 
   static std::string rank(int number) { return "rank " + std::to_string(number); }
@@ -67,7 +67,7 @@ class story_builder {
 
   // ── A rank is gone ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Who blames whom, of those that were not told.
+  /// Returns pairs (rank, culprit that it names) for the ranks that detected the failure themselves.
   std::vector<std::pair<int, int>> blames() const {
     std::vector<std::pair<int, int>> result;
     for (const record* each : incident_.finders()) {
@@ -82,7 +82,7 @@ class story_builder {
     for (const auto& [by, whom] : blames()) {
       const record* const other = incident_.of(whom);
       if (other == nullptr) {
-        // Who has ended its part and knows of no failure leaves no record.
+        // A rank that completed its part without learning of a failure leaves no record.
         const bool in_order = incident_.of(by)->failed->text.find("it has left the communicator") != std::string::npos;
         (in_order ? left : gone).insert(whom);
       } else if (!other->failed || other->failed->on_leaving) {
@@ -94,7 +94,7 @@ class story_builder {
     if (!gone.empty()) return missing({gone.begin(), gone.end()});
     if (!left.empty()) return departed({left.begin(), left.end()});
     if (!broken.empty()) return broken_link(broken);
-    found("missing rank", {}, said_by(*incident_.first()) + ", and no record says who was lost");
+    found("missing rank", {}, said_by(*incident_.first()) + ", and no record names the rank that was lost");
   }
 
   void missing(const std::vector<int>& gone) {
@@ -103,10 +103,10 @@ class story_builder {
     found("missing rank", gone,
           names + (one ? " is missing: it has" : " are missing: they have") + " left no record, and the others lost " +
               (one ? "it" : "them"));
-    say(std::string(one ? "Its process was" : "Their processes were") +
-        " killed, ended, or left by an exception, or the host is gone. " +
-        (one ? "Its own output, and its" : "Their own output, and their") +
-        " host's log, tell why: look for the out-of-memory killer, a crash, or a preempted job.");
+    say(std::string(one ? "Its process has" : "Their processes have") +
+        " ended (killed, exited, or terminated by an exception), or the host is down. " +
+        (one ? "Its own output and its" : "Their own output and their") +
+        " host's log show the reason: check for the out-of-memory killer, a crash, or a preempted job.");
     for (const int each : gone) who_waited_for(each);
   }
 
@@ -123,7 +123,7 @@ class story_builder {
               (left.size() == 1 ? "it" : "them"));
     for (const int each : left) {
       const record* const known = incident_.of(each);
-      say("It was in no call then: it had ended its part, or left it by an exception. " +
+      say("It was in no call at that time: it had completed its part, or an exception had ended it. " +
           (known != nullptr ? "Its last call was " + last_of(*known).what + "."
                             : "It knew of no failure, and left no record."));
       who_waited_for(each);
@@ -138,9 +138,9 @@ class story_builder {
     }
     if (unexplained.empty()) return;
     const bool one = unexplained.size() == 1;
-    say(capital(ranks(unexplained)) + (one ? " has" : " have") + " left no record either, and nobody blames " +
+    say(capital(ranks(unexplained)) + (one ? " has" : " have") + " left no record either, and no rank names " +
         (one ? "it" : "them") +
-        ": killed with the job, not told yet, or without a recorder directory, as on another host.");
+        " as the cause: killed with the job, not yet informed, or without a recorder directory, as on another host.");
   }
 
   // ── A link is broken ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,15 +153,15 @@ class story_builder {
       hosts.insert({host(a), host(b)});
     }
     const std::vector<int> both(ends.begin(), ends.end());
-    found("link", both, "the link between " + ranks(both) + " is broken: all of them live, and have left a record");
+    found("link", both, "the link between " + ranks(both) + " is broken: all of them are alive and have left a record");
     for (const auto& [a, b] : pairs) {
-      say(capital(rank(a)) + " (" + host(a) + ") had no word from " + rank(b) + " (" + host(b) + ").");
+      say(capital(rank(a)) + " (" + host(a) + ") received nothing from " + rank(b) + " (" + host(b) + ").");
     }
     const bool across = hosts.size() == 1 && hosts.begin()->size() == 2;
-    say(across
-            ? "All of that is between these two hosts: look at their network, firewalls, and which devices UCX may use "
-              "(UCX_NET_DEVICES)."
-            : "Look at the network between their hosts, and which transports UCX may use (UCX_TLS, UCX_NET_DEVICES).");
+    say(across ? "All broken links are between these two hosts: check their network and firewalls, and which devices "
+                 "UCX may "
+                 "use (UCX_NET_DEVICES)."
+               : "Check the network between their hosts, and which transports UCX may use (UCX_TLS, UCX_NET_DEVICES).");
   }
 
   std::string host(int of) const {
@@ -169,9 +169,9 @@ class story_builder {
     return found == nullptr || found->host.empty() ? "unknown host" : found->host;
   }
 
-  // ── Someone waited in vain ───────────────────────────────────────────────────────────────────────────────────────
+  // ── A call timed out ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// From the one that gave up to the one whom nobody can blame for waiting, or to one that was seen already.
+  /// Returns the chain of waiting ranks from `begin` to a rank that waits for none, or that is in the chain already.
   std::vector<int> chain_from(int begin) const {
     std::vector<int> result{begin};
     for (;;) {
@@ -189,27 +189,27 @@ class story_builder {
     const int culprit = first.failed->culprit;
     if (chain.size() == 1 && culprit >= 0 && culprit != first.rank) chain.push_back(culprit);
     const int end = chain.back();
-    if (chain.size() == 1) return found("slow rank", {}, said_by(first) + ", and it is not known for whom it waited");
+    if (chain.size() == 1)
+      return found("slow rank", {}, said_by(first) + ", and the records do not show which rank it waited for");
     if (const auto crossed = circle_across_communicators(first); !crossed.empty()) return crossing(crossed);
     if (incident_.of(end) == nullptr) return silent(end, first);
     const auto begin = std::find(chain.begin(), chain.end(), end);
     const position last = at_the_end(*incident_.of(end));
     if (begin + 1 != chain.end()) return circle({begin, chain.end() - 1});
     if (!last.anywhere()) return slow(*incident_.of(end), first);
-    found("slow rank", {end}, rank(end) + " did not get on, and it is not known what it waited for");
+    found("slow rank", {end}, rank(end) + " made no progress, and the records do not show what it waited for");
     say(capital(rank(end)) + " was in " + describe(last) + ".");
   }
 
   void silent(int who, const record& first) {
     if (const int known_as = world_rank_of(first, who); record_elsewhere(known_as) != nullptr) {
-      found("slow rank", {who}, rank(who) + " did not come, and has left no record of this communicator");
+      found("slow rank", {who}, rank(who) + " did not arrive, and has left no record of this communicator");
       waiting_since(first);
       return elsewhere(known_as);
     }
     found("missing rank", {who}, rank(who) + " is missing: it has left no record, and did not answer");
-    say("It was not found dead either: it is stopped (a debugger, a full disk, a lost mount), it computes without a "
-        "call, or "
-        "it waits for something else. If it still runs, look at its stack (gdb -p, py-spy).");
+    say("Its process was not seen to exit: it is stopped (a debugger, a full disk, a lost mount), it computes without "
+        "making a call, or it waits for something else. If it still runs, inspect its stack (gdb -p, py-spy).");
     waiting_since(first);
     who_waited_for(who);
   }
@@ -224,35 +224,35 @@ class story_builder {
           ".");
   }
 
-  /// Of one that left a record, and was in no call when the others gave up.
+  /// Describes a rank that left a record and was in no call when the other ranks timed out.
   void slow(const record& who, const record& first) {
     const std::string name = capital(rank(who.rank));
     const std::optional<arrival> came = arrival_of(who, first);
     if (came) {
       found("slow rank", {who.rank},
-            rank(who.rank) + " was slow: the others waited for it, and gave up before it came");
-      say(name + " came to " + came->where + ' ' + duration(came->when - incident_.time()) +
-          " after the others had given up.");
+            rank(who.rank) + " was slow: the others waited for it, and timed out before it arrived");
+      say(name + " reached " + came->where + ' ' + duration(came->when - incident_.time()) +
+          " after the others had timed out.");
     } else {
-      found("slow rank", {who.rank}, rank(who.rank) + " made no call any more, and the others waited for it");
+      found("slow rank", {who.rank}, rank(who.rank) + " made no further call, and the others waited for it");
       say(name + " left the communicator " + duration(who.written - incident_.time()) +
-          " after the others had given up.");
+          " after the others had timed out.");
     }
     const last_thing last = last_of(who, first.failed->sequence);
     const nanoseconds until = came ? came->when : who.written;
-    say("Before, its last call was " + last.what +
+    say("Before that, its last call was " + last.what +
         (last.when ? ", after which it was in no call for " + duration(until - *last.when) : "") + '.');
     waiting_since(first);
     elsewhere(who.world_rank);
   }
 
-  /// When and where a rank came to a call, too late.
+  /// Time and place at which a rank arrived at a call too late.
   struct arrival {
     std::string where;
     nanoseconds when = 0;
   };
 
-  /// It may even have done its part of the call in which the others gave up, as theirs were done before they did.
+  /// `who` may even have completed the call in which the others timed out, because their parts were done before.
   static std::optional<arrival> arrival_of(const record& who, const record& first) {
     if (const call* const late = call_of(who, first.failed->sequence)) {
       const std::optional<nanoseconds> when = late->begin ? late->begin : late->end;
@@ -264,15 +264,15 @@ class story_builder {
     return arrival{what + (where.empty() ? "" : " at " + where), who.failed->time};
   }
 
-  /// Where a rank of the world stood meanwhile on another communicator.
+  /// Reports where a rank of the world was at that time on another communicator.
   void elsewhere(int world_rank) {
     const record* const other = record_elsewhere(world_rank);
     if (other == nullptr) return;
     say("Meanwhile it was in " + describe(at_the_end(*other)) + " on " + communicator(*other) + '.');
   }
 
-  /// What a rank of the world has left of another communicator, in a call of which it stood when this one failed; null if
-  /// there is none.
+  /// Returns the record of another communicator that shows a rank of the world in a call when this communicator failed;
+  /// null if there is none.
   const record* record_elsewhere(int world_rank) const {
     for (const incident& other : all_) {
       if (&other == &incident_) continue;
@@ -288,8 +288,8 @@ class story_builder {
   }
   static std::string communicator(const record& of) { return "communicator " + std::to_string(of.communicator); }
 
-  /// Ranks that wait for each other, each for the next and the last for the first, in calls on several communicators: what
-  /// each has left of the one that it waited in. Empty if there is no such circle.
+  /// Returns ranks that wait for each other, each for the next and the last for the first, in calls on several
+  /// communicators: the record that each left of the communicator it waited on. Empty if there is no such circle.
   std::vector<const record*> circle_across_communicators(const record& first) const {
     std::vector<const record*> chain{&first};
     for (;;) {
@@ -306,7 +306,7 @@ class story_builder {
       }
       const record* const here = last.communicator == first.communicator ? incident_.of(awaited) : nullptr;
       const record* const found = here != nullptr && at_the_end(*here).anywhere() ? here : record_elsewhere(next);
-      // Records that contradict each other about who a rank is in the world could lead around for ever.
+      // Records that contradict each other about the world rank of a member could make this loop endless.
       if (found == nullptr || std::find(chain.begin(), chain.end(), found) != chain.end()) return {};
       chain.push_back(found);
     }
@@ -323,10 +323,10 @@ class story_builder {
           rank(members[(i + 1) % members.size()]->world_rank) + " in " + describe(at_the_end(each)) + " on " +
           communicator(each) + '.');
     }
-    say("Ranks that share several communicators must call them in one order, or from a thread for each.");
+    say("Ranks that share several communicators must call them in the same order, or use one thread for each.");
   }
 
-  /// Ranks that wait for each other, each for the next, and the last for the first.
+  /// Describes ranks that wait for each other, each for the next, and the last for the first.
   void circle(const std::vector<int>& members) {
     std::set<std::int64_t> sequences;
     for (const int each : members) {
@@ -340,11 +340,11 @@ class story_builder {
       say(capital(rank(members[i])) + " waited for " + rank(next) + " in " +
           describe(at_the_end(*incident_.of(members[i]))) + ".");
     }
-    say("Their calls do not fit each other: the order of sends, receives and collectives must be such that somebody "
-        "can go on.");
+    say("Their calls do not match: sends, receives and collectives must be ordered so that at least one rank can make "
+        "progress.");
   }
 
-  /// All are in the same call, and nothing moves: what the one that is furthest behind waits for does not arrive.
+  /// Describes a call in which no rank makes progress: what the rank furthest behind waits for does not arrive.
   void no_progress(const std::vector<int>& members) {
     const auto step = [&](int each) { return at_the_end(*incident_.of(each)).in_call->step; };
     const int last = *std::min_element(members.begin(), members.end(), [&](int a, int b) { return step(a) < step(b); });
@@ -352,7 +352,7 @@ class story_builder {
     broken_link({{last, sender}});
     say("All are in the same call, " + describe(*at_the_end(*incident_.of(last)).in_call) + ". " + capital(rank(last)) +
         " is the furthest behind, at step " + std::to_string(step(last)) + ", while " + rank(sender) + " is at step " +
-        std::to_string(step(sender)) + ": what the latter has sent does not arrive.");
+        std::to_string(step(sender)) + ": messages from the latter do not arrive.");
   }
 
   static std::vector<int> sorted(std::vector<int> which) {
@@ -363,7 +363,7 @@ class story_builder {
   // ── Calls differ ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   void differed(const record& first) {
-    std::map<std::string, std::vector<int>> calls;  // who is in which
+    std::map<std::string, std::vector<int>> calls;  // ranks by call
     std::vector<int> elsewhere;
     for (const record* each : incident_.records()) {
       const call* const own = call_of(*each, first.failed->sequence);
@@ -380,11 +380,10 @@ class story_builder {
     for (const auto& [text, who] : calls)
       say(capital(ranks(who)) + (who.size() == 1 ? " called " : " called ") + text + ".");
     if (!elsewhere.empty() && !calls.empty()) {
-      say(capital(ranks(elsewhere)) + (elsewhere.size() == 1 ? " had" : " had") + " not come to that call.");
+      say(capital(ranks(elsewhere)) + (elsewhere.size() == 1 ? " had" : " had") + " not reached that call.");
     }
     if (calls.size() > 1) {
-      say("Mend what lets ranks take another branch there: operation, count, type, reduction operation, root, "
-          "algorithm and the "
+      say("Fix the branch in which ranks differ: operation, count, type, reduction operation, root, algorithm and the "
           "order of calls must be equal on all ranks.");
     }
   }
@@ -400,11 +399,11 @@ class story_builder {
     }
   }
 
-  // ── Somebody's wish ──────────────────────────────────────────────────────────────────────────────────────────────
+  // ── The job was aborted ──────────────────────────────────────────────────────────────────────────────────────────
 
   void ended_on_purpose(const record& first) {
     found("aborted", {first.rank},
-          rank(first.rank) + " was asked to end: abort() was called there, or a stop token triggered");
+          rank(first.rank) + " was asked to end: abort() was called there, or a stop token was triggered");
   }
 
   // ── Words ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -421,7 +420,7 @@ class story_builder {
     std::optional<nanoseconds> when;
   };
 
-  /// The last call that is over, a message or a collective; before collective `sequence`, if that is not 0.
+  /// Returns the last completed call, message or collective; before collective `sequence`, if that is not 0.
   static last_thing last_of(const record& who, std::int64_t sequence = 0) {
     const auto counts = [&](std::int64_t number) { return sequence == 0 || number < sequence; };
     const call* last = nullptr;
@@ -442,7 +441,7 @@ class story_builder {
   story story_;
 };
 
-/// `what` is one of `all`.
+/// Returns the story of `what`, which must be an element of `all`.
 inline story story_of(const incident& what, const std::vector<incident>& all) {
   return story_builder(what, all).build();
 }

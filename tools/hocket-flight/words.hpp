@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls, ranks and times as a person says them.
+/// Calls, ranks and times formatted for readers.
 #pragma once
 
 #include "record.hpp"
@@ -19,7 +19,7 @@ inline std::string place(const site& where) {
   return where.line == 0 ? "" : where.file + ':' + std::to_string(where.line);
 }
 
-/// Without the inline namespaces of hocket, which are long and say nothing.
+/// Removes hocket's inline namespaces, which are long and carry no information for the reader.
 inline std::string short_types(const std::string& types) {
   static const std::regex versions("v[0-9]+_[0-9]+_exceptions[01]_assertions[0-9](_no_mismatch_detection)?::");
   return std::regex_replace(types, versions, "");

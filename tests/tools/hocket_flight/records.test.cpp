@@ -89,8 +89,9 @@ TEST_CASE("hocket-flight: two that lost each other and live have a broken link")
   leave(here, {.rank = 0, .ranks = 3, .code = 3, .culprit = 2, .host = "one", .awaits = 2});
   leave(here, {.rank = 1, .ranks = 3, .code = 3, .culprit = 2, .host = "one", .awaits = 0});
   leave(here, {.rank = 2, .ranks = 3, .pid = 7, .code = 3, .culprit = 0, .host = "two", .awaits = 1});
-  CHECK(lacks(told_of(here.path()), {"ranks over ucx: link", "Rank 0 (one) had no word from rank 2 (two).",
-                                     "Rank 2 (two) had no word from rank 0 (one).", "between these two hosts"}) == "");
+  CHECK(lacks(told_of(here.path()), {"ranks over ucx: link", "Rank 0 (one) received nothing from rank 2 (two).",
+                                     "Rank 2 (two) received nothing from rank 0 (one).", "between these two hosts"}) ==
+        "");
 }
 
 TEST_CASE("hocket-flight: ranks that wait for each other in one call have a broken link, at the one furthest behind") {
@@ -135,18 +136,19 @@ TEST_CASE("hocket-flight: what is cut off or broken is said, with file and line,
     return told_of(here.path());
   };
   const std::size_t second = whole.find('\n') + 1;
-  CHECK(lacks(told_with(whole.substr(0, whole.size() - 22)), {name + ":3: it ends here, and is not whole"}) == "");
+  CHECK(lacks(told_with(whole.substr(0, whole.size() - 22)), {name + ":3: the file ends here and is incomplete"}) ==
+        "");
   CHECK(lacks(told_with(whole.substr(0, second + 20)), {name + ":2: this line can't be read", "Communicator 0"}) == "");
   CHECK(lacks(told_with(whole.substr(0, second) + "rubbish\n" + whole.substr(second)),
               {name + ":2: this line", "link"}) == "");
-  CHECK(lacks(told_with(""), {name + ": it is empty", "Rank 1 is missing"}) == "");
+  CHECK(lacks(told_with(""), {name + ": the file is empty", "Rank 1 is missing"}) == "");
   CHECK(lacks(told_with("[1]\n"), {name + ":1: not an object"}) == "");
-  CHECK(lacks(told_with("{}\n"), {name + ":1: this is no flight record of hocket"}) == "");
+  CHECK(lacks(told_with("{}\n"), {name + ":1: this is not a flight record of hocket"}) == "");
   CHECK(lacks(told_with("{\"hocket_flight_record\":2}\n"), {name + ":1: a flight record of version 2"}) == "");
   CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":\"x\"}\n"),
-              {name + ":1: \"ranks\" is no whole number"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":1e99}\n"),
-              {name + ":1: \"ranks\" is no whole number"}) == "");
+              {name + ":1: \"ranks\" is not an integer"}) == "");
+  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":1e99}\n"), {name + ":1: \"ranks\" is not an integer"}) ==
+        "");
   CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"rank\":99999999999}\n"),
               {name + ":1: \"rank\" is out of range"}) == "");
   CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":3,\"rank\":4}\n"),
