@@ -301,8 +301,7 @@ inline bool is_record_name(const std::string& name) {
 
 }  // namespace detail
 
-/// Returns the records in `places`, directories or files. Throws `usage_error` if one is missing, or without any
-/// record.
+/// Returns the records in `places`, directories or files. Throws `usage_error` if a place or all records are missing.
 inline archive read(const std::vector<std::string>& places) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What all trials have in common: where contributions and results lie for each collective, and which element of whose
-/// contribution belongs where.
+/// The common base of all trials: where contributions and results lie for each collective, and which element of which
+/// rank's contribution each result must contain.
 #pragma once
 
 #include "device_side.hpp"
@@ -24,7 +24,7 @@
 
 namespace perf {
 
-/// Memory of T: the host's, either such that other ranks can read it or not, or what a device has.
+/// Memory for elements of T: private host memory, host memory that other ranks can read, or a device buffer.
 template <class T>
 class area {
  public:
@@ -48,8 +48,8 @@ class area {
   std::span<T> elements_;
 };
 
-/// Writes the lines of `memory` back and drops them. Where that can't be done, writing them anew at least takes them
-/// out of the caches of the others.
+/// Writes the cache lines of `memory` back and evicts them. Without SSE2 it rewrites them, which evicts them at least
+/// from the caches of other cores.
 inline void drop_from_caches(std::span<std::byte> memory) {
   for (std::size_t i = 0; i < memory.size(); i += hocket::platform::cache_line) {
 #if defined(__SSE2__)
@@ -64,7 +64,7 @@ inline void drop_from_caches(std::span<std::byte> memory) {
 #endif
 }
 
-/// A trial on elements of T. In place, contribution and result share the first area.
+/// A trial on elements of T. In-place calls use the first area for both contribution and result.
 template <class Domain, class T>
 class buffered_trial : public trial {
  public:
@@ -143,10 +143,10 @@ class buffered_trial : public trial {
     return what_.what == collective::reduce_scatter ? own_block() : areas_[0].first(count);
   }
 
-  /// Null: buffers are the host's.
+  /// The device that owns the buffers; null for host memory.
   device_side* device() const { return device_.get(); }
 
-  /// Calls `call(place)`, where `place(elements)` says what memory these are of.
+  /// Calls `call(place)`, where `place(elements)` returns a device buffer of the measured kind of memory.
   template <class Call>
   void placed(const Call& call) const {
     switch (what_.buffers) {
@@ -167,9 +167,9 @@ class buffered_trial : public trial {
   std::size_t block_ = 0;
 
  private:
-  /// What `rank` contributes.
+  /// Returns the contribution of `rank` at `position`.
   virtual T value(int rank, std::size_t position, contents values) const = 0;
-  /// What all ranks' elements at `position` combine to.
+  /// Returns the combination of all ranks' elements at `position`.
   virtual T combined(std::size_t position, contents values) const = 0;
 
   T expected(std::size_t position, contents values) const {
@@ -187,7 +187,7 @@ class buffered_trial : public trial {
     return T{};
   }
 
-  /// `elements`, where the host can read them.
+  /// Returns `elements` in memory that the host can read; copies them to `mirror` if necessary.
   std::span<const T> readable(std::span<T> elements, std::vector<T>& mirror) const {
     if (!device_) return elements;
     mirror.resize(elements.size());

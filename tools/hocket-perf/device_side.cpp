@@ -32,7 +32,7 @@ struct device_side::parts {
   ipc::device_number device = 0;
   ipc::driver_context<ipc::driver> at;
   memory where = memory::device;
-  // In this order: what is freed last stands first.
+  // In this order because members are destroyed in reverse order: the stream must be destroyed last.
   ipc::owned_stream<ipc::driver> stream;
   std::vector<ipc::device_memory<ipc::driver>> in_device;
   std::vector<ipc::pinned_memory<ipc::driver>> pinned;
@@ -48,7 +48,7 @@ void device_side::require(memory where) {
   hocket::failure why;
   if (ipc::driver::load(why)) return;
   throw usage_error(std::string("--memory ") + to_string(where) + ": " + why.reason +
-                    ". Run it where nvidia-smi lists a GPU, or measure memory of the host: --memory host");
+                    ". Run it on a machine where nvidia-smi lists a GPU, or measure host memory: --memory host");
 }
 
 device_side::device_side(memory where, int rank) : parts_(std::make_unique<parts>()) {
@@ -67,7 +67,7 @@ device_side::device_side(memory where, int rank) : parts_(std::make_unique<parts
   must(ipc::owned_stream<ipc::driver>::make(own.at, own.stream));
 }
 
-/// The context is left to the end of the program: communicators keep streams and pinned memory in it.
+/// Keeps the context until the program exits, because communicators have streams and pinned memory in it.
 device_side::~device_side() = default;
 
 void* device_side::allocate(std::size_t bytes) {
@@ -84,7 +84,7 @@ void* device_side::allocate(std::size_t bytes) {
       return own.pinned.back().get();
     case memory::host: break;
   }
-  throw std::logic_error("memory of the host is no device's");
+  throw std::logic_error("host memory is not allocated on a device");
 }
 
 void device_side::copy(void* to, const void* from, std::size_t bytes) {

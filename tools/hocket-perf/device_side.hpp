@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What one rank has of a device: its stream, and memory that collectives reach in the order of this stream.
+/// One rank's resources on a device: its stream, and memory that collectives access in the order of this stream.
 ///
-/// The driver of CUDA is loaded when it is asked for: where there is none, that is a sentence.
+/// The CUDA driver is loaded on first use, so that the program runs without it and reports its absence as an error.
 #pragma once
 
 #include "settings.hpp"
@@ -16,21 +16,20 @@ namespace perf {
 
 class device_side {
  public:
-  /// Why nothing in this memory can be measured on this machine, as a `usage_error`; returns if it can.
+  /// Throws `usage_error` with the reason if this kind of memory can't be measured on this machine.
   static void require(memory where);
 
-  /// Of a rank: ranks take turns with the devices. The context of that device becomes this thread's.
+  /// Assigns devices to ranks round-robin, and makes the context of the rank's device current in this thread.
   device_side(memory where, int rank);
   device_side(const device_side&) = delete;
   device_side& operator=(const device_side&) = delete;
   ~device_side();
 
-  /// Stays until this is destroyed.
+  /// Allocates memory that this object owns and frees in its destructor.
   void* allocate(std::size_t bytes);
-  /// Between memory of the host and such memory, whichever way, after all that the stream was given; returns when it is
-  /// done.
+  /// Copies between host memory and allocated memory, in either direction and in the stream's order; waits for the end.
   void copy(void* to, const void* from, std::size_t bytes);
-  /// Until all is done that the stream was given.
+  /// Waits until all work in the stream has completed.
   void wait();
 
   CUstream_st* stream() const;

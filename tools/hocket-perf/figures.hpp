@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What was measured, and what follows from it.
+/// Measured times, and the figures derived from them.
 #pragma once
 
 #include "settings.hpp"
@@ -15,13 +15,13 @@
 
 namespace perf {
 
-/// One size in one placement.
+/// The measurement of one size in one placement.
 struct figures {
   std::vector<double> seconds;         ///< one entry per iteration, in order
   std::optional<std::uint64_t> wrong;  ///< elements on all ranks; none: not checked
 };
 
-/// The smallest entry that is no less than `share` of all entries: 0.5 is the median, the lower one of two.
+/// Returns the smallest entry that is not less than `share` of all entries: 0.5 gives the (lower) median.
 inline double percentile(std::vector<double> of, double share) {
   if (of.empty()) return 0;
   const double place = std::ceil(share * static_cast<double>(of.size()));
@@ -30,8 +30,8 @@ inline double percentile(std::vector<double> of, double share) {
   return of[index];
 }
 
-/// What each collective's bytes per second have to be multiplied by, so that the product can be compared with the speed
-/// of the links, whatever the number of ranks.
+/// Returns the factor that converts a collective's bytes per second into bus bandwidth, which can be compared with the
+/// speed of the links for any number of ranks.
 inline double bus_factor(collective what, int ranks) {
   const double n = ranks;
   switch (what) {
@@ -46,23 +46,23 @@ inline double bus_factor(collective what, int ranks) {
   return 0;
 }
 
-/// How many blocks of `count` elements make up the size.
+/// Returns the number of blocks that the reported size consists of.
 inline std::size_t blocks_of(collective what, int ranks) {
   const bool many =
       what == collective::reduce_scatter || what == collective::all_gather || what == collective::all_to_all;
   return many ? static_cast<std::size_t>(ranks) : 1;
 }
 
-/// Elements of one block where all of them are to have `bytes` bytes; at least one, unless there are to be none.
+/// Returns the number of elements per block if all blocks together have `bytes` bytes: at least 1, but 0 for 0 bytes.
 inline std::size_t count_of(collective what, int ranks, std::size_t element_size, std::size_t bytes) {
   if (bytes == 0 || what == collective::barrier) return 0;
   return std::max<std::size_t>(1, bytes / element_size / blocks_of(what, ranks));
 }
 
-/// For those who ask for more memory than there is: how much a size of `bytes` takes.
+/// Returns the error text for too large a size: states how much memory a size of `bytes` takes.
 inline std::string memory_text(int ranks, std::size_t bytes) {
   return "out of memory: a size of " + std::to_string(bytes) + " bytes takes 2 buffers of " + std::to_string(bytes) +
-         " bytes on each of " + std::to_string(ranks) + " ranks; give a smaller -e,--maxbytes";
+         " bytes on each of " + std::to_string(ranks) + " ranks; pass a smaller -e,--maxbytes";
 }
 
 /// One line of the table.
@@ -77,7 +77,7 @@ struct row {
   std::optional<figures> out_of_place;
   std::optional<figures> in_place;
 
-  /// In 1e9 bytes per second.
+  /// Returns the bandwidth in 1e9 bytes per second.
   double algorithm_bandwidth(const figures& of) const {
     return static_cast<double>(bytes) / percentile(of.seconds, 0.5) / 1e9;
   }

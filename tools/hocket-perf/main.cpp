@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 /// @file
-/// hocket-perf: how fast are hocket's collectives on this machine, and are their results right? Flags, columns and
-/// formulas are those of nccl-tests. `hocket-perf --help` tells more.
+/// hocket-perf measures how fast hocket's collectives are on this machine, and checks their results. Flags, columns and
+/// formulas are those of nccl-tests. See `hocket-perf --help`.
 #include "device_side.hpp"
 #include "session.hpp"
 #include "settings.hpp"
@@ -34,7 +34,7 @@ std::chrono::nanoseconds timeout_of(const settings& wanted) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(wanted.timeout));
 }
 
-/// Of who writes the results: rank 0, or whoever starts it.
+/// Checks that the JSON file can be written, in the process that writes it or starts the ranks.
 void check_output(const settings& wanted) {
   if (wanted.json.empty() || perf::can_write(wanted.json)) return;
   throw perf::usage_error("--json: cannot write '" + wanted.json + "': " + std::strerror(errno));
@@ -51,16 +51,16 @@ int run_threads(const settings& wanted) {
   return right ? 0 : wrong_results;
 }
 
-/// This process is one of the ranks.
+/// Runs this process as one of the ranks.
 int run_rank(const settings& wanted) {
   const hocket::bootstrap::world_description world = hocket::bootstrap::read_environment();
   try {
     if (wanted.threads > 0) {
-      throw perf::usage_error("--threads: a launcher started this process, so that ranks are processes: leave it out");
+      throw perf::usage_error("--threads: a launcher started this process, so ranks are processes: omit the option");
     }
     if (wanted.processes > 0 && wanted.processes != world.ranks) {
       throw perf::usage_error("--processes " + std::to_string(wanted.processes) + ": a launcher started " +
-                              std::to_string(world.ranks) + " processes: leave it out");
+                              std::to_string(world.ranks) + " processes: omit the option");
     }
     perf::device_side::require(wanted.buffers);
     perf::check(wanted, world.ranks);
@@ -78,9 +78,9 @@ int spawn_ranks(const settings& wanted, int count, char** arguments) {
   std::vector<std::string> command(arguments, arguments + count);
   command[0] = "/proc/self/exe";
   hocket::launch::spawn_options how;
-  how.report = false;  // the ranks say themselves what went wrong
+  how.report = false;  // the ranks print their errors themselves
   const int status = hocket::launch::spawn(wanted.processes, command, how);
-  if (status > bad_usage) std::fprintf(stderr, "hocket-perf: a rank ended with status %d\n", status);
+  if (status > bad_usage) std::fprintf(stderr, "hocket-perf: a rank exited with status %d\n", status);
   return status;
 }
 

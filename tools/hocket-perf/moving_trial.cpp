@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Trials of what moves elements and combines nothing. Only the size of an element counts there, so that types of one
-// size share the code of one. The choice among all trials is here too.
+// Trials of collectives that move elements without combining them. Only the size of an element matters, so types of the
+// same size share code. Also selects among all trials.
 #include "buffered_trial.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -49,7 +49,8 @@ class moving_trial final : public buffered_trial<Domain, T> {
       case collective::reduce_scatter:
       case collective::send_recv: break;
     }
-    return "send_recv: a message to the next rank and one from the one before; there is nothing to choose\n";
+    return "send_recv: sends to the next rank and receives from the previous one; it has no algorithms to choose "
+           "from\n";
   }
 
  private:

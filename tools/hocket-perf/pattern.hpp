@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the ranks contribute, so that a result can be checked element by element: values depend on rank and position,
-/// and are chosen such that every combination of them is exact. What comes out is then known whatever the order was.
+/// The contributions of the ranks, which let a result be checked element by element: values depend on rank and
+/// position, and every combination of them is exact, so that the result is known for any order of combination.
 #pragma once
 
 #include <hocket/operation/operations.hpp>
@@ -17,7 +17,7 @@
 
 namespace perf {
 
-/// A number that looks like chance, different for each rank, position and salt.
+/// Returns a pseudo-random number, different for each rank, position and salt.
 constexpr std::uint64_t scramble(int rank, std::size_t position, unsigned salt) noexcept {
   std::uint64_t x = position * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(rank) * 0xd1b54a32d192ed03U + salt;
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93U;
@@ -25,14 +25,13 @@ constexpr std::uint64_t scramble(int rank, std::size_t position, unsigned salt) 
   return x ^ (x >> 32);
 }
 
-/// Which values: with another salt they are others, so that a result of last time is not taken for one of now.
+/// Selects the values: a new salt gives new values, so that an old result is not mistaken for a current one.
 struct contents {
   unsigned salt = 0;
-  bool zeros =
-      false;  ///< all are 0, which no operation changes: a result can be the next contribution, again and again
+  bool zeros = false;  ///< all are 0, which no operation changes: in-place results can be contributed repeatedly
 };
 
-/// An operation of the standard library on types that it gives back as another type, as sums of `half` are floats.
+/// A standard library operation on types for which it returns another type: the sum of two `half` is a float.
 template <class Op>
 struct rounded {
   static constexpr bool commutative = true;
@@ -49,21 +48,21 @@ using sum = on<std::plus<>, T>;
 template <class T>
 using product = on<std::multiplies<>, T>;
 
-/// Whole numbers up to this are values of T, as are all sums that stay below.
+/// Returns the largest integer for which T represents all integers from 0 to it exactly.
 template <class T>
 constexpr std::int64_t largest_whole() noexcept {
   constexpr int digits = std::min(std::numeric_limits<T>::digits, 24);
   return (std::int64_t{1} << digits) - (hocket::is_floating<T> ? 0 : 1);
 }
 
-/// True on at most `most` of the ranks, on others for each position.
+/// Returns true on at most `most` of the ranks, which differ between positions.
 constexpr bool takes_part(int rank, int ranks, std::size_t position, std::int64_t most) noexcept {
   if (ranks <= most) return true;
   const auto p = static_cast<std::size_t>(ranks);
   return (static_cast<std::size_t>(rank) + position) % p < static_cast<std::size_t>(most);
 }
 
-/// Values whose sum, over any of the ranks, is a whole number of T.
+/// Values whose sum over any subset of the ranks is an integer that T represents exactly.
 template <class T>
 struct summands {
   static constexpr std::int64_t value(int rank, int ranks, std::size_t position, unsigned salt) noexcept {
@@ -79,7 +78,7 @@ struct summands {
   }
 };
 
-/// What rank `rank` contributes at `position`, and what comes out there, for one operation on T.
+/// The contribution of `rank` at `position`, and the result there, for one operation on T.
 template <class T, class Op>
 struct pattern;
 
@@ -98,13 +97,13 @@ struct pattern<T, hocket::average> {
   static constexpr T value(int rank, int ranks, std::size_t position, unsigned salt) noexcept {
     return pattern<T, sum<T>>::value(rank, ranks, position, salt);
   }
-  /// The sum is exact, so that its one division rounds in one way only.
+  /// The sum is exact, so the single division determines the rounding.
   static constexpr T result(int ranks, std::size_t position, unsigned salt) noexcept {
     return hocket::average::finish(pattern<T, sum<T>>::result(ranks, position, salt), ranks);
   }
 };
 
-/// Powers of two, so few of them above or below 1 that no product leaves the range of the smallest type.
+/// Powers of two, with so few factors other than 1 that no product exceeds the range of the smallest type.
 template <class T>
 struct pattern<T, product<T>> {
   static constexpr T value(int rank, int ranks, std::size_t position, unsigned salt) noexcept {

@@ -15,7 +15,7 @@
 
 namespace perf {
 
-/// `reduces_elsewhere`, known when compiling.
+/// `reduces_elsewhere` at compile time.
 template <class T, class Op>
 inline constexpr bool is_reduced_elsewhere =
     std::is_same_v<Op, sum<T>> &&

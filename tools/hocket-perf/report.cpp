@@ -26,7 +26,7 @@ const char* operation_name(const row& line) { return reduces(line.what) ? to_str
 
 std::string wrong_text(const figures& of) { return of.wrong ? std::to_string(*of.wrong) : "N/A"; }
 
-/// Five columns of one placement.
+/// Returns the five columns of one placement.
 std::string columns(const row& line, const std::optional<figures>& of) {
   if (!of) return text(" %9s %9s %8s %8s %7s", "N/A", "N/A", "N/A", "N/A", "N/A");
   return text(" %9.2f %9.2f %8.3f %8.3f %7s", 1e6 * percentile(of->seconds, 0.5), 1e6 * percentile(of->seconds, 0.99),
@@ -56,19 +56,19 @@ std::string placement_json(const row& line, const std::optional<figures>& of) {
 std::string memory_text(const settings& wanted) {
   switch (wanted.buffers) {
     case memory::host: break;
-    case memory::pinned: return "in pinned memory of the host; each call is followed by a wait for its stream";
-    case memory::device: return "in memory of devices; each call is followed by a wait for its stream";
+    case memory::pinned: return "in pinned host memory; each call is followed by a wait for its stream";
+    case memory::device: return "in device memory; each call is followed by a wait for its stream";
     case memory::managed: return "in managed memory; each call is followed by a wait for its stream";
   }
-  return wanted.shared_memory ? "from hocket::allocate: other ranks can read them" : "in each rank's own memory";
+  return wanted.shared_memory ? "from hocket::allocate, which other ranks can read" : "in each rank's private memory";
 }
 
 std::string cache_text(const settings& wanted) {
-  if (!wanted.cold) return "warm: every iteration has the same buffers, which stay in the caches as far as they fit";
+  if (!wanted.cold) return "warm: every iteration uses the same buffers, which stay in the caches as far as they fit";
 #if defined(__SSE2__)
-  return "cold: before each iteration every rank flushes its buffers out of all caches, and a barrier follows";
+  return "cold: before each iteration every rank flushes its buffers from all caches and enters a barrier";
 #else
-  return "cold: before each iteration every rank writes its buffers anew, and a barrier follows";
+  return "cold: before each iteration every rank rewrites its buffers and enters a barrier";
 #endif
 }
 
@@ -84,7 +84,7 @@ void report::begin() const {
                 wanted_.pin ? " (pinned)" : " at the start, free to move");
   }
   if (team_.outnumbers_cores()) {
-    std::printf("# THERE ARE MORE RANKS THAN CORES: they take turns, so times say little about the links\n");
+    std::printf("# MORE RANKS THAN CORES: ranks share cores, so times say little about the links\n");
   }
   std::printf("# minbytes %zu maxbytes %zu %s %g, %d iterations after %d for warm-up, check %s, algorithm %s\n",
               wanted_.least_bytes, wanted_.most_bytes, wanted_.step_bytes != 0 ? "stepbytes" : "stepfactor",
@@ -92,7 +92,7 @@ void report::begin() const {
               wanted_.iterations, wanted_.warmups, wanted_.check ? "on" : "OFF", wanted_.algorithm.c_str());
   std::printf("# buffers %s\n", memory_text(wanted_).c_str());
   std::printf("# caches %s\n", cache_text(wanted_).c_str());
-  std::printf("# every rank times each call of its own; an iteration counts as %s\n", to_string(wanted_.average));
+  std::printf("# every rank times its own calls; the time of an iteration is %s\n", to_string(wanted_.average));
   std::printf("# time: median over iterations, p99: their 99th percentile; 1 GB is 1e9 bytes\n");
 }
 

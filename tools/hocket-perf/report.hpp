@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the program prints: the table that users of nccl-tests know, with a column for the 99th percentile, above it
-/// what one must know to understand the figures; and the same as JSON.
+/// The output: the table of nccl-tests with a column for the 99th percentile, above it the conditions of the
+/// measurement; and the same as JSON.
 #pragma once
 
 #include "figures.hpp"
@@ -13,7 +13,7 @@
 
 namespace perf {
 
-/// Prints on rank 0 alone.
+/// Collects results on all ranks, and prints them on rank 0.
 class report {
  public:
   report(const team& who, const settings& wanted) : team_(who), wanted_(wanted) {}
@@ -22,7 +22,7 @@ class report {
   void begin(collective what) const;
   void explain(const std::string& why) const;
   void add(row line);
-  /// The last lines, and the file. True if no element was wrong.
+  /// Prints the summary and writes the JSON file. Returns true if no element was wrong.
   bool end() const;
 
  private:

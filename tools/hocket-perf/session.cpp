@@ -19,7 +19,7 @@ namespace {
 
 namespace plan = hocket::plan;
 
-/// Where calls of the measured kind take a plan.
+/// Returns the collective for which a plan is selected; none for `send_recv`, which has no plan.
 std::optional<plan::collective> collective_of(collective what, int root) {
   switch (what) {
     case collective::all_reduce: return plan::collective{plan::collective_kind::all_reduce};
@@ -45,11 +45,11 @@ std::optional<plan::any_algorithm> algorithm_of(collective what, const settings&
       known += std::string(", ") + each.name;
     }
   }
-  throw usage_error("--algorithm " + wanted.algorithm + ": " + to_string(what) + " has no such algorithm; it has " +
+  throw usage_error("--algorithm " + wanted.algorithm + ": " + to_string(what) + " has no such algorithm; use one of " +
                     known);
 }
 
-/// What one rank does for one session.
+/// One rank's measurement of all requested collectives, types, operations and sizes.
 class session {
  public:
   session(any_communicator comm, const settings& wanted)
@@ -78,7 +78,7 @@ class session {
     for (const std::size_t bytes : sizes_of(wanted_)) {
       counts.push_back(count_of(what.what, team_.size(), element, bytes));
     }
-    // Small sizes may come to the same number of elements.
+    // Small sizes may give the same number of elements.
     counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
     reserve(*tried, counts.back(), counts.back() * element * blocks_of(what.what, team_.size()));
     for (const std::size_t count : counts) {
@@ -112,7 +112,7 @@ class session {
     figures found;
     std::uint64_t wrong = 0;
     if (wanted_.check) wrong = check(tried, where);
-    // A reduction in place is given its own results again and again: zeros stay what they are.
+    // An in-place reduction takes its previous result as contribution: zeros stay unchanged.
     const contents timed{.salt = ++salt_, .zeros = !tried.keeps_contribution(where)};
     tried.write(where, timed);
     found.seconds = wanted_.cold ? time_cold(tried, where) : time_warm(tried, where);
@@ -129,7 +129,7 @@ class session {
     return tried.count_wrong(where, checked);
   }
 
-  /// One call after the other, as a program would make them.
+  /// Measures consecutive calls without a barrier between them, as a program makes them.
   std::vector<double> time_warm(trial& tried, placement where) const {
     std::vector<clock::time_point> ends(static_cast<std::size_t>(wanted_.iterations) + 1);
     for (int i = 0; i < wanted_.warmups; ++i) tried.run(where);
@@ -144,7 +144,7 @@ class session {
     return seconds;
   }
 
-  /// A barrier keeps the time that others need to empty their caches out of the measurement.
+  /// Measures calls with cold caches. A barrier excludes the time in which other ranks evict their buffers.
   std::vector<double> time_cold(trial& tried, placement where) const {
     std::vector<double> seconds;
     for (int i = -wanted_.warmups; i < wanted_.iterations; ++i) {
@@ -173,7 +173,7 @@ class session {
 
 void check(const settings& wanted, int ranks) {
   if (wanted.root >= ranks) {
-    throw usage_error("--root " + std::to_string(wanted.root) + ": there are only " + std::to_string(ranks) +
+    throw usage_error("--root " + std::to_string(wanted.root) + ": must be one of " + std::to_string(ranks) +
                       " ranks, counted from 0");
   }
   for (const collective what : wanted.collectives) static_cast<void>(algorithm_of(what, wanted, ranks));

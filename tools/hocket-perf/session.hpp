@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The measurement of one rank, from the first line to the last.
+/// The measurement, as one rank runs it.
 #pragma once
 
 #include "settings.hpp"
@@ -9,11 +9,11 @@
 
 namespace perf {
 
-/// Throws `usage_error` if so many ranks can't do what `wanted` says. To be asked before they meet: a rank that leaves for that
-/// would be missed by others.
+/// Throws `usage_error` if `ranks` ranks can't run the measurement. Call it before the ranks connect: other ranks would
+/// wait for a rank that exits afterwards.
 void check(const settings& wanted, int ranks);
 
-/// Measures what `wanted` says on all ranks of `comm`; rank 0 prints. True if all results were right.
+/// Runs the measurement on all ranks of `comm`; rank 0 prints. Returns true if all results were right.
 bool measure(any_communicator comm, const settings& wanted);
 
 }  // namespace perf

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The command line: flags as in nccl-tests, where they have the same meaning.
+// The command line. Flags that nccl-tests has too have the same names.
 #include "settings.hpp"
 
 #include <CLI/CLI.hpp>
@@ -59,12 +59,12 @@ std::string names_of(const named<Value>& all) {
   return text + "all";
 }
 
-/// What nccl-tests calls the small floats.
+/// Converts nccl-tests' names of 8-bit floats to hocket's.
 std::string own_name_of(const std::string& text) {
   return text == "f8e4m3" || text == "f8e5m2" ? "float8_" + text.substr(2) : text;
 }
 
-/// An option that takes one of the names, or "all".
+/// Adds an option that takes one of the names, or "all".
 template <class Value>
 void add_names(CLI::App& app, const std::string& flags, const std::string& what, const named<Value>& all,
                std::vector<Value>& chosen, Value preset) {
@@ -76,14 +76,14 @@ void add_names(CLI::App& app, const std::string& flags, const std::string& what,
            for (const auto& [name, value] : all) {
              if (text == "all" || own_name_of(text) == name) chosen.push_back(value);
            }
-           if (chosen.empty()) throw CLI::ValidationError(flags, "'" + text + "' is none of " + names_of(all));
+           if (chosen.empty()) throw CLI::ValidationError(flags, "'" + text + "' must be one of " + names_of(all));
          },
          what + ": " + names_of(all))
       ->default_str(name_of(all, preset))
       ->type_name("NAME");
 }
 
-/// "8", "64K", "1.5M", "2GB": with powers of 1024, as nccl-tests reads them.
+/// Parses sizes such as "8", "64K", "1.5M" or "2GB"; units are powers of 1024, as in nccl-tests.
 std::size_t read_bytes(const std::string& flag, const std::string& text) {
   std::size_t used = 0;
   double number = -1;
@@ -99,7 +99,8 @@ std::size_t read_bytes(const std::string& flag, const std::string& text) {
   const auto shift = shifts.find(unit);
   const double bytes = shift == shifts.end() ? -1 : std::ldexp(number, shift->second);
   if (!(bytes >= 0 && bytes <= 1e15)) {
-    throw CLI::ValidationError(flag, "'" + text + "' is no size: give bytes, with K, M or G behind if you like: 64K");
+    throw CLI::ValidationError(
+        flag, "'" + text + "' is not a size: pass a number of bytes, optionally followed by K, M or G, such as 64K");
   }
   return static_cast<std::size_t>(bytes);
 }
@@ -114,9 +115,9 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& flags, std::size_t& byt
 void add_what(CLI::App& app, settings& to) {
   add_names(app, "--collective", "what to measure", collectives, to.collectives, collective::all_reduce);
   add_names(app, "-o,--op", "reduction operation", operations, to.operations, operation::sum);
-  add_names(app, "-d,--datatype", "element type (f8e4m3 and f8e5m2 are names, too)", datatypes, to.types,
+  add_names(app, "-d,--datatype", "element type (f8e4m3 and f8e5m2 are accepted, too)", datatypes, to.types,
             datatype::float32);
-  app.add_option("--algorithm", to.algorithm, "auto, or the name of one that the collective has: see --explain")
+  app.add_option("--algorithm", to.algorithm, "auto, or the name of an algorithm of the collective: see --explain")
       ->type_name("NAME");
   app.add_option("-r,--root", to.root, "root of broadcast")->check(CLI::NonNegativeNumber);
 }
@@ -124,23 +125,25 @@ void add_what(CLI::App& app, settings& to) {
 void add_sizes(CLI::App& app, settings& to) {
   add_bytes(app, "-b,--minbytes", to.least_bytes, "smallest size", "8");
   add_bytes(app, "-e,--maxbytes", to.most_bytes, "largest size", "32M");
-  auto* const factor = app.add_option("-f,--stepfactor", to.step_factor, "each size is so many times the one before")
+  auto* const factor = app.add_option("-f,--stepfactor", to.step_factor, "factor between consecutive sizes")
                            ->check(CLI::Range(1.001, 1e6));
   const auto is_step = [](const std::string& text) {
-    return read_bytes("-i,--stepbytes", text) > 0 ? std::string() : "'" + text + "' is no step: give at least 1 byte";
+    return read_bytes("-i,--stepbytes", text) > 0 ? std::string()
+                                                  : "'" + text + "' is not a step: pass at least 1 byte";
   };
-  add_bytes(app, "-i,--stepbytes", to.step_bytes, "each size is so much more than the one before", "")
+  add_bytes(app, "-i,--stepbytes", to.step_bytes, "difference between consecutive sizes", "")
       ->check(is_step)
       ->excludes(factor);
 }
 
 void add_method(CLI::App& app, settings& to) {
   app.add_option("-n,--iters", to.iterations, "measured iterations per size")->check(CLI::Range(1, 100'000'000));
-  app.add_option("-w,--warmup_iters", to.warmups, "iterations before these")->check(CLI::Range(0, 100'000'000));
-  app.add_option("-c,--check", to.check, "1: check every element of the results, 0: do not");
+  app.add_option("-w,--warmup_iters", to.warmups, "warm-up iterations before the measured ones")
+      ->check(CLI::Range(0, 100'000'000));
+  app.add_option("-c,--check", to.check, "1: check every element of the results, 0: do not check");
   app.add_option_function<int>(
          "-a,--average", [&to](int number) { to.average = static_cast<averaging>(number); },
-         "each iteration counts as: 0 rank 0's time, 1 the mean, 2 the shortest, 3 the longest of all ranks")
+         "time of an iteration: 0: that of rank 0, 1: the mean, 2: the shortest, 3: the longest of all ranks")
       ->check(CLI::Range(0, 3))
       ->default_str("1")
       ->type_name("INT");
@@ -149,19 +152,20 @@ void add_method(CLI::App& app, settings& to) {
   app.add_flag_callback(
          "--out-of-place", [&to] { to.in_place = false; }, "measure out-of-place calls only")
       ->excludes(inside);
-  app.add_flag("--cold", to.cold, "put the buffers out of the caches before each iteration (else they stay warm)");
-  app.add_flag("--shared-memory", to.shared_memory, "take buffers from hocket::allocate, which other ranks can read");
+  app.add_flag("--cold", to.cold, "evict the buffers from the caches before each iteration");
+  app.add_flag("--shared-memory", to.shared_memory,
+               "allocate buffers with hocket::allocate, so that other ranks can read them");
   app.add_option_function<std::string>(
          "--memory",
          [&to](const std::string& text) {
            const auto found =
                std::find_if(memories.begin(), memories.end(), [&](const auto& each) { return each.first == text; });
            if (found == memories.end()) {
-             throw CLI::ValidationError("--memory", "'" + text + "' is none of host, pinned, device, managed");
+             throw CLI::ValidationError("--memory", "'" + text + "' must be one of host, pinned, device, managed");
            }
            to.buffers = found->second;
          },
-         "where buffers lie: host, pinned, device, managed; all but the first need a GPU")
+         "memory of the buffers: host, pinned, device, managed; all except host need a GPU")
       ->default_str("host")
       ->type_name("NAME");
   app.add_option("-T,--timeout", to.timeout, "seconds that a call may wait for other ranks")
@@ -171,61 +175,63 @@ void add_method(CLI::App& app, settings& to) {
 
 void add_ranks(CLI::App& app, settings& to) {
   auto* const threads = app.add_option("-t,--threads", to.threads,
-                                       "ranks as threads; so many as there are cores, but "
-                                       "at least 2, if nothing else is said")
+                                       "number of ranks as threads; default: the number of "
+                                       "cores, at least 2")
                             ->check(CLI::Range(1, 4096))
                             ->default_str("");
-  app.add_option("-p,--processes", to.processes, "ranks as processes of this host, over UCX")
+  app.add_option("-p,--processes", to.processes, "number of ranks as processes on this host, over UCX")
       ->check(CLI::Range(1, 4096))
       ->default_str("")
       ->excludes(threads);
-  app.add_flag("--pin", to.pin, "keep rank r of a host on its r-th core");
+  app.add_flag("--pin", to.pin, "pin rank r of a host to its r-th core");
 }
 
 void add_output(CLI::App& app, settings& to) {
-  app.add_flag("--explain", to.explain, "print for each size which algorithm is chosen, and why");
-  app.add_option("-J,--json", to.json, "also write settings and results, each iteration among them, to this file")
+  app.add_flag("--explain", to.explain, "print for each size which algorithm hocket selects, and why");
+  app.add_option("-J,--json", to.json, "also write settings and results, with the time of each iteration, to this file")
       ->type_name("FILE");
 }
 
 constexpr const char* examples =
-    "Sizes count as in nccl-tests: all ranks' blocks together for all_gather, reduce_scatter and all_to_all, else one\n"
-    "rank's buffer. K, M and G are powers of 1024; GB/s are 1e9 bytes per second.\n\n"
-    "Flags that nccl-tests has, too, mean the same here, but for -p (here processes), -t (here all ranks) and -c (here "
+    "Sizes are counted as in nccl-tests: for all_gather, reduce_scatter and all_to_all the blocks of all ranks\n"
+    "together, otherwise one rank's buffer. K, M and G are powers of 1024; 1 GB/s is 1e9 bytes per second.\n\n"
+    "Flags shared with nccl-tests have the same meaning, except -p (here processes), -t (here all ranks) and -c (here "
     "0 or\n"
-    "1). Other defaults: sizes from 8 bytes on, doubling (there 32M alone, and steps of 1M); 100 iterations after 10 "
+    "1). Other defaults: sizes from 8 bytes, doubling (nccl-tests: only 32M, steps of 1M); 100 iterations after 10 "
     "for\n"
-    "warm-up (there 20 after 5); as many ranks as cores, at least 2 (there 1). Times are medians over iterations.\n\n"
-    "Started by a launcher that sets HOCKET_RANK and HOCKET_RANKS, or RANK and WORLD_SIZE as torchrun does, the "
-    "program\n"
-    "is one of its ranks, on one host or many.\n\n"
-    "Exit status: 0 all is right, 1 wrong results or a call that failed, 2 a command line that can't be understood.\n\n"
+    "warm-up (nccl-tests: 20 after 5); as many ranks as cores, at least 2 (nccl-tests: 1). Times are medians over\n"
+    "iterations.\n\n"
+    "If a launcher sets HOCKET_RANK and HOCKET_RANKS, or RANK and WORLD_SIZE as torchrun does, the program runs as "
+    "one\n"
+    "of the launcher's ranks, on one host or several.\n\n"
+    "Exit status: 0: all results are right, 1: wrong results or a failed call, 2: invalid command line.\n\n"
     "Examples:\n"
     "  hocket-perf -t 2 -b 8 -e 64M -f 2                     all_reduce of floats between two threads\n"
     "  hocket-perf -p 4 --collective all_gather -d bfloat16  between four processes over UCX\n"
     "  hocket-perf -t 4 -d all -o all -b 1M -e 1M -n 20      every element type and operation, one size\n"
     "  hocket-perf -t 2 --algorithm ring --cold --pin        one algorithm, cold caches, fixed cores\n"
-    "  hocket-perf -p 4 --explain -b 1K -e 1M -f 4           why this algorithm?\n"
+    "  hocket-perf -p 4 --explain -b 1K -e 1M -f 4           explains the selection of algorithms\n"
     "  UCX_TLS=tcp,self hocket-perf -p 2                     the same over TCP\n"
-    "  hocket-perf -t 2 --memory device -d bfloat16 -b 1M    between buffers of a GPU, with the wait for their stream\n"
+    "  hocket-perf -t 2 --memory device -d bfloat16 -b 1M    between GPU buffers, including the wait for their stream\n"
     "  torchrun --no-python --nproc-per-node 2 hocket-perf   started by a launcher\n";
 
-/// What is not measured in memory that is no host's.
+/// Rejects combinations that are not measured outside of host memory.
 void check_memory(settings& read) {
   if (read.buffers == memory::host) return;
   const auto refuse = [&](const std::string& why) {
     throw CLI::ValidationError(std::string("--memory ") + to_string(read.buffers), why);
   };
-  if (read.shared_memory) refuse("--shared-memory is memory of the host: leave one of the two out");
-  if (read.cold) refuse("--cold empties the caches of the host, not those of a device: leave it out");
+  if (read.shared_memory) refuse("--shared-memory needs host memory: omit one of the two options");
+  if (read.cold) refuse("--cold empties the caches of the host, not those of a device: omit it");
   if (read.explain)
-    refuse("--explain tells what is chosen for a vector of the host, and here it is cut into chunks: leave it out");
+    refuse(
+        "--explain describes the selection for vectors in host memory, but vectors here are cut into chunks: omit it");
   for (const collective what : read.collectives) {
     if (!reduces(what)) continue;
     for (const operation op : read.operations) {
       for (const datatype type : read.types) {
         if (reduces_elsewhere(op, type)) continue;
-        refuse(std::string(to_string(what)) + " is measured for sum of float, half and bfloat16 here, and not for " +
+        refuse(std::string(to_string(what)) + " is measured only for sum of float, half and bfloat16 here, not for " +
                to_string(op) + " of " + to_string(type));
       }
     }
@@ -235,7 +241,7 @@ void check_memory(settings& read) {
 void check(settings& read) {
   check_memory(read);
   if (read.least_bytes > read.most_bytes) {
-    throw CLI::ValidationError("-b,--minbytes", std::to_string(read.least_bytes) + " bytes are more than the " +
+    throw CLI::ValidationError("-b,--minbytes", std::to_string(read.least_bytes) + " bytes must not exceed the " +
                                                     std::to_string(read.most_bytes) + " of -e,--maxbytes");
   }
 }
@@ -297,7 +303,7 @@ bool read_command_line(int count, char** arguments, settings& read, int& status)
 }
 
 bool can_write(const std::string& file) {
-  std::FILE* const opened = std::fopen(file.c_str(), "a");  // what is in it stays until there is something new
+  std::FILE* const opened = std::fopen(file.c_str(), "a");  // "a" keeps the present content
   return opened != nullptr && std::fclose(opened) == 0;
 }
 

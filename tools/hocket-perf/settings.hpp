@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What is to be measured, as the command line says it.
+/// The settings of a measurement, as given on the command line.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class datatype {
   float8_e5m2
 };
 
-/// Where the buffers lie.
+/// Kind of memory of the buffers.
 enum class memory { host, pinned, device, managed };
 
 const char* to_string(collective what);
@@ -34,15 +34,15 @@ const char* to_string(operation what);
 const char* to_string(datatype what);
 const char* to_string(memory what);
 std::size_t size_of(datatype what);
-/// Whether there is an operation to choose.
+/// Returns whether the collective takes a reduction operation.
 bool reduces(collective what);
 
-/// Whether a reduction of these is measured in memory that is no host's: few are, as each is compiled for its own.
+/// Returns whether this reduction is measured outside of host memory: few are, because each one is compiled separately.
 constexpr bool reduces_elsewhere(operation op, datatype type) {
   return op == operation::sum && (type == datatype::float32 || type == datatype::half || type == datatype::bfloat16);
 }
 
-/// How the times of the ranks become one.
+/// How the times of the ranks are combined into one.
 enum class averaging { rank_0, mean, shortest, longest };
 const char* to_string(averaging how);
 
@@ -59,8 +59,8 @@ struct settings {
   std::vector<datatype> types;
   std::string algorithm = "auto";
   int root = 0;
-  int threads = 0;    ///< 0: not said
-  int processes = 0;  ///< 0: not said
+  int threads = 0;    ///< 0: not given
+  int processes = 0;  ///< 0: not given
   bool out_of_place = true;
   bool in_place = true;
   bool cold = false;
@@ -71,17 +71,17 @@ struct settings {
   averaging average = averaging::mean;
   double timeout = 60;
   std::string json;
-  std::size_t corrupt = 0;  ///< so many elements of rank 0's result are spoilt, to test the check
+  std::size_t corrupt = 0;  ///< number of elements of rank 0's result to corrupt, which tests the check
 };
 
-/// Reads the command line. Returns true if the program shall go on; else `status` says how it ends: 0 after --help, 2
-/// for what can't be understood, which is then explained on stderr.
+/// Reads the command line. Returns true if the program should continue; otherwise sets `status` to the exit status: 0
+/// after --help, 2 for an invalid command line, which is then explained on stderr.
 bool read_command_line(int count, char** arguments, settings& read, int& status);
 
-/// Whether a file of that name can be written: better asked before a long measurement than after it.
+/// Returns whether the file can be written, so that a long measurement does not fail at its end.
 bool can_write(const std::string& file);
 
-/// The totals to measure, from the least to the most.
+/// Returns the sizes to measure in bytes, in ascending order.
 std::vector<std::size_t> sizes_of(const settings& wanted);
 
 }  // namespace perf

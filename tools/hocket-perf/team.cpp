@@ -40,7 +40,7 @@ std::vector<rank_facts> facts_of_all(any_communicator comm, const rank_facts& ow
       comm);
 }
 
-/// What messages to the next rank go through, and whether ranks read each other's memory.
+/// Describes the transports of messages to the next rank, and whether ranks read each other's memory.
 std::string transport_of(any_communicator comm) {
   std::string text = "local: threads of one process";
   bool reads = true;

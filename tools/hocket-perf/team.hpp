@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The ranks that measure together: who they are, where they run, and what they have to tell each other.
+/// The ranks of a measurement: where each one runs, and how they exchange results.
 #pragma once
 
 #include "settings.hpp"
@@ -16,30 +16,30 @@ namespace perf {
 /// Where a rank runs.
 struct rank_facts {
   std::int64_t process = 0;
-  std::int32_t core = 0;  ///< at the start; for good if it was pinned
+  std::int32_t core = 0;  ///< at the start; fixed if the rank is pinned
   std::int32_t usable_cores = 1;
   std::array<char, 64> host{};
 };
 
-/// Keeps this thread on the `which`-th of the cores that it may run on, counting round.
+/// Pins this thread to the `which`-th of its usable cores, modulo their number.
 void pin_to_core(int which);
 
 /// One rank's view of all of them.
 class team {
  public:
-  /// Collective. With `pin`, each rank of a host gets a core of its own as far as there are enough.
+  /// Collective. With `pin`, each rank of a host gets its own core if there are enough cores.
   team(any_communicator comm, bool pin);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(facts_.size()); }
   const std::vector<rank_facts>& facts() const { return facts_; }
-  /// Whether some host has more ranks than cores that they may run on.
+  /// Returns whether any host has more ranks than usable cores.
   bool outnumbers_cores() const;
   const std::string& transport() const { return transport_; }
 
   void barrier() const;
   std::uint64_t sum(std::uint64_t value) const;
-  /// One list out of those of all ranks, equal on all of them.
+  /// Combines the times of all ranks; the result is equal on all ranks. Collective.
   void average(std::vector<double>& seconds, averaging how) const;
 
  private:

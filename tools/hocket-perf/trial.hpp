@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One rank's view of what is measured: a collective on buffers of some type, both out of sight. So the loop that
-/// measures is compiled once, and the types in files of their own.
+/// One rank's view of a measured collective, which hides element type and buffers. So the measuring loop is compiled
+/// once, and the types in separate files.
 #pragma once
 
 #include "pattern.hpp"
@@ -20,12 +20,12 @@
 
 namespace perf {
 
-/// Both kinds of communicators. Borrowed.
+/// A non-owning reference to a communicator of either kind.
 using any_communicator = std::variant<const hocket::local::communicator*, const hocket::ucx::communicator*>;
 
 enum class placement { out_of_place, in_place };
 
-/// Which collective, on what. Equal on all ranks.
+/// The measured collective and its parameters. Equal on all ranks.
 struct subject {
   collective what = collective::all_reduce;
   operation op = operation::sum;
@@ -43,29 +43,29 @@ class trial {
   trial& operator=(const trial&) = delete;
   virtual ~trial() = default;
 
-  /// Whether the collective has this form.
+  /// Returns whether the collective supports this placement.
   virtual bool has(placement where) const = 0;
-  /// Makes room for blocks of up to so many elements. Collective.
+  /// Allocates buffers for blocks of up to `elements` elements. Collective.
   virtual void reserve(std::size_t elements) = 0;
-  /// From now on blocks have so many elements.
+  /// Sets the number of elements per block for the following calls.
   virtual void resize(std::size_t elements) = 0;
-  /// Writes this rank's contribution, and nonsense to where the result will be.
+  /// Writes this rank's contribution, and wrong values to the place of the result.
   virtual void write(placement where, contents values) = 0;
-  /// The call that is measured.
+  /// Makes the measured call.
   virtual void run(placement where) = 0;
-  /// Elements of the result that are not what they must be.
+  /// Returns the number of wrong elements in the result.
   virtual std::uint64_t count_wrong(placement where, contents values) const = 0;
-  /// Whether the contribution is still there after a call.
+  /// Returns whether a call leaves the contribution unchanged.
   virtual bool keeps_contribution(placement where) const = 0;
-  /// Changes up to so many elements of the result.
+  /// Corrupts up to `elements` elements of the result.
   virtual void spoil(placement where, std::size_t elements) = 0;
-  /// Puts the buffers out of the caches.
+  /// Evicts the buffers from the caches.
   virtual void chill() = 0;
-  /// How hocket chooses an algorithm.
+  /// Explains how hocket selects an algorithm.
   virtual std::string explain() const = 0;
 };
 
-/// Each knows the types of one file.
+/// Each of these covers the types of one source file.
 std::unique_ptr<trial> make_moving_trial(any_communicator comm, const subject& what);
 std::unique_ptr<trial> make_integer_trial(any_communicator comm, const subject& what);
 std::unique_ptr<trial> make_float_trial(any_communicator comm, const subject& what);

@@ -6,7 +6,7 @@
 
 namespace perf {
 
-/// What was asked for does not exist; found out by all ranks alike.
+/// An error in the arguments, which all ranks find alike.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

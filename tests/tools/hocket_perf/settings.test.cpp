@@ -46,8 +46,8 @@ TEST_CASE("hocket-perf: a step of nothing is refused in words") {
   const reading nothing = read({"-i", "0"});
   CHECK_FALSE(nothing.goes_on);
   CHECK(nothing.status == 2);
-  CHECK(contains(nothing.said, "is no step: give at least 1 byte"));
-  CHECK(contains(read({"-i", "often"}).said, "is no size"));
+  CHECK(contains(nothing.said, "is not a step: pass at least 1 byte"));
+  CHECK(contains(read({"-i", "often"}).said, "is not a size"));
   CHECK(read({"-i", "1K"}).read.step_bytes == 1024);
   CHECK(perf::sizes_of(read({"-b", "0", "-e", "2K", "-i", "1K"}).read) == std::vector<std::size_t>{0, 1024, 2048});
 }
@@ -63,7 +63,7 @@ TEST_CASE("hocket-perf: small floats have the names of nccl-tests, too") {
 TEST_CASE("hocket-perf: help says what differs from nccl-tests") {
   const reading help = read({"--help"});
   CHECK(help.status == 0);
-  CHECK(contains(help.said, "Other defaults: sizes from 8 bytes on"));
+  CHECK(contains(help.said, "Other defaults: sizes from 8 bytes"));
   const perf::settings usual = read({}).read;
   CHECK((usual.least_bytes == 8 && usual.step_factor == 2 && usual.iterations == 100 && usual.warmups == 10));
 }
@@ -87,7 +87,7 @@ TEST_CASE("hocket-perf: memory is one of four kinds, and the host's where nothin
   CHECK(read({"--memory", "managed"}).read.buffers == perf::memory::managed);
   const reading unknown = read({"--memory", "video"});
   CHECK(unknown.status == 2);
-  CHECK(contains(unknown.said, "'video' is none of host, pinned, device, managed"));
+  CHECK(contains(unknown.said, "'video' must be one of host, pinned, device, managed"));
 }
 
 TEST_CASE("hocket-perf: what is not measured in memory of a device is refused in words") {
@@ -98,11 +98,11 @@ TEST_CASE("hocket-perf: what is not measured in memory of a device is refused in
     return !found.goes_on && found.status == 2 && contains(found.said, "--memory device") && contains(found.said, why);
   };
   CHECK(refused({"--cold"}, "--cold empties the caches of the host"));
-  CHECK(refused({"--shared-memory"}, "--shared-memory is memory of the host"));
-  CHECK(refused({"--explain"}, "--explain tells what is chosen for a vector of the host"));
-  CHECK(refused({"-d", "int8"}, "sum of float, half and bfloat16 here, and not for sum of int8"));
+  CHECK(refused({"--shared-memory"}, "--shared-memory needs host memory"));
+  CHECK(refused({"--explain"}, "--explain describes the selection for vectors in host memory"));
+  CHECK(refused({"-d", "int8"}, "sum of float, half and bfloat16 here, not for sum of int8"));
   CHECK(refused({"-o", "max"}, "not for max of float"));
-  CHECK(refused({"--collective", "all", "-d", "all"}, "all_reduce is measured for sum of"));
+  CHECK(refused({"--collective", "all", "-d", "all"}, "all_reduce is measured only for sum of"));
 }
 
 TEST_CASE("hocket-perf: what moves only takes every type, and all collectives are all that there are") {
