@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The recipe of a header-only package. UCX comes from the system: <hocket/ucx.hpp> is there in any case, and a program
-that includes it asks for the component hocket::ucx."""
+"""The recipe of a header-only package. UCX comes from the system: <hocket/ucx.hpp> is always packaged, and a program
+that includes it must use the component hocket::ucx."""
 
 import os
 import re

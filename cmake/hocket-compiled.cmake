@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-#   hocket::compiled      hocket::hocket, with all that need not be compiled in each translation unit compiled once: ranks that
-#                         are threads, and simulated ones
-#   hocket::compiled_ucx  the same and hocket::ucx: ranks that are processes; only there if UCX is
+#   hocket::compiled      hocket::hocket, with everything compiled once that not every translation unit needs: ranks as
+#                         threads, and simulated ranks
+#   hocket::compiled_ucx  the same and hocket::ucx: ranks as processes; exists only if UCX was found
 #
 # Static libraries, built as part of the project that links them, with its compiler, build type and flags: so exceptions and
-# NDEBUG agree. What a project defines for its own targets alone, such as HOCKET_ASSERTION_LEVEL, has to be defined for
-# hocket_compiled and hocket_compiled_ucx too, or with add_compile_definitions() before hocket is found.
+# NDEBUG agree. A macro that a project defines for its own targets only, such as HOCKET_ASSERTION_LEVEL, must also be defined
+# for hocket_compiled and hocket_compiled_ucx, or with add_compile_definitions() before hocket is found.
 #
-# Included by the source tree, by the installed package, and by Conan's, all of which define hocket::hocket before.
+# Included by the source tree, the installed package and the Conan package, which all define hocket::hocket before.
 
-# Adds hocket::<name> of <source>, which users and the library itself compile with HOCKET_SEPARATE_COMPILATION.
+# Adds the library hocket::<name> of <source>, which sets HOCKET_SEPARATE_COMPILATION for itself and its users.
 function(hocket_add_compiled name source)
   if(TARGET hocket_${name})
     return()

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What the project's own programs (tests, examples, benchmarks, tools) share. Nothing of it reaches those who link
-# hocket::hocket.
+# Build rules shared by the project's own programs (tests, examples, benchmarks, tools). They do not affect targets that
+# link hocket::hocket.
 #
-# A source says in lines of their own what the build has to know about it:
-#   // needs: ucx eigen      left out where one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json,
+# Marker lines in a source tell the build about it:
+#   // needs: ucx eigen      omitted if one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json,
 #                         nvtx
 #   // arguments: --steps 5  what the test of an example passes
-#   // expect: REGEX         what an example prints, or which first error a misuse leads to
-#   // alone: why            for a test that is not compiled as one with others of its folder
+#   // expect: REGEX         matches the output of an example, or the first error of a misuse
+#   // alone: why            for a test that is not compiled together with others of its folder
 #   // unsanitized: why      for a test that no sanitizer can run, or that runs for minutes under one
-#   // header_only: why      for a program that compiles all of hocket by itself; others link hocket::compiled
+#   // header_only: why      for a program that compiles all of hocket itself; others link hocket::compiled
 
 option(HOCKET_WARNINGS_AS_ERRORS "Treat warnings in the project's own programs as errors" OFF)
-# With -Og, g++ takes half the time that it takes with -O2: a build for tests optimises what runs long, and nothing else.
+# With -Og, g++ takes half the time that it takes with -O2: a build for tests optimises only programs that run long.
 set(HOCKET_COMPUTING_OPTIONS "" CACHE STRING "Compile options of the project's programs that compute much")
 set(HOCKET_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test has failed")
 
@@ -23,8 +23,8 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VER
   message(FATAL_ERROR "hocket needs clang 16 or newer, this is ${CMAKE_CXX_COMPILER_VERSION}: set CMAKE_CXX_COMPILER")
 endif()
 
-# Objects are kept for other checkouts, too: paths below this one are hashed relative to it. What a source includes is
-# taken from the compiler (depend mode), instead of from a preprocessor that runs before.
+# ccache shares objects between checkouts: paths below this one are hashed relative to it. In depend mode it takes the
+# includes of a source from the compiler instead of running the preprocessor before.
 find_program(HOCKET_CCACHE ccache DOC "Compiler cache of the project's own programs; OFF: none")
 mark_as_advanced(HOCKET_CCACHE)
 if(HOCKET_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
@@ -36,7 +36,7 @@ endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 add_library(hocket_development INTERFACE)
 target_link_libraries(hocket_development INTERFACE hocket::hocket)
-# The compiler's own garbage collection runs less often: g++ 12 takes 10 % less time, and 1.3 GB where it took 1.0.
+# Runs the compiler's garbage collection less often: g++ 12 takes 10 % less time, and 1.3 GB instead of 1.0.
 set(less_collection --param=ggc-min-expand=400 --param=ggc-min-heapsize=1000000)
 target_compile_options(
   hocket_development INTERFACE
@@ -51,7 +51,7 @@ find_package(CLI11 QUIET)
 find_package(Eigen3 QUIET)
 find_package(nlohmann_json QUIET)
 
-# Headers alone, which CUDA has: they load what they need by libdl.
+# NVTX consists of CUDA headers only, which load the library through libdl.
 find_path(HOCKET_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS /usr/local/cuda/include ENV CUDA_PATH PATH_SUFFIXES include)
 mark_as_advanced(HOCKET_NVTX_INCLUDE)
 if(HOCKET_NVTX_INCLUDE)
@@ -60,7 +60,7 @@ if(HOCKET_NVTX_INCLUDE)
   target_link_libraries(hocket_nvtx INTERFACE ${CMAKE_DL_LIBS})
 endif()
 
-# The word after `// needs:`, the target that it stands for, and the Debian package that brings it.
+# For each word after `// needs:`, the target that it stands for, and the Debian package that contains it.
 set(hocket_need_target_ucx hocket::ucx)
 set(hocket_need_target_eigen Eigen3::Eigen)
 set(hocket_need_target_cli11 CLI11::CLI11)
@@ -77,7 +77,7 @@ set(hocket_need_package_catch2 catch2)
 set(hocket_need_package_nvtx "the headers of CUDA")
 set(hocket_need_package_pkg_config pkg-config)
 
-# Sets `result` to what stands after `// <marker>:` at the begin of a line of `source`, or to nothing.
+# Sets `result` to the text after `// <marker>:` at the beginning of a line of `source`, or to the empty string.
 function(hocket_read_marker result source marker)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   file(STRINGS "${source}" lines LIMIT_COUNT 1 REGEX "^// ${marker}: ")
@@ -85,13 +85,13 @@ function(hocket_read_marker result source marker)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Sets `targets` to what a program with these needs has to link, and `missing` to the needs that this machine lacks.
+# Sets `targets` to the targets that a program with these needs must link, and `missing` to the needs not met here.
 function(hocket_resolve_needs targets missing)
   set(found "")
   set(lacking "")
   foreach(need IN LISTS ARGN)
     if(NOT DEFINED hocket_need_target_${need})
-      message(FATAL_ERROR "hocket: nobody knows how to find \"${need}\": add it to cmake/hocket-development.cmake")
+      message(FATAL_ERROR "hocket: unknown word \"${need}\" after `// needs:`: add it to cmake/hocket-development.cmake")
     elseif(TARGET ${hocket_need_target_${need}})
       list(APPEND found ${hocket_need_target_${need}})
     else()
@@ -102,7 +102,7 @@ function(hocket_resolve_needs targets missing)
   set(${missing} "${lacking}" PARENT_SCOPE)
 endfunction()
 
-# Remembers for the summary that `what` is not built, because the needs after it are missing.
+# Records for the summary that `what` is not built because the needs after it are missing.
 function(hocket_leave_out what)
   set(packages "")
   foreach(need IN LISTS ARGN)
@@ -112,7 +112,7 @@ function(hocket_leave_out what)
   set_property(GLOBAL APPEND PROPERTY hocket_left_out "${what} (needs ${packages})")
 endfunction()
 
-# What the programs need not compile each for itself is optimised: it is compiled once.
+# Optimises the compiled part of the library, because it is compiled only once.
 foreach(target IN ITEMS hocket_compiled hocket_compiled_ucx)
   if(TARGET ${target} AND PROJECT_IS_TOP_LEVEL)
     target_link_libraries(${target} PRIVATE hocket_development)
@@ -120,9 +120,9 @@ foreach(target IN ITEMS hocket_compiled hocket_compiled_ucx)
   endif()
 endforeach()
 
-# Adds a program from `SOURCES` that links what the `// needs:` lines of its sources ask for and `LINK`. Where
-# something is missing there is no target, and the summary says so. `COMPILED` names other libraries in the place of
-# hocket::compiled, and with the ending _ucx of hocket::compiled_ucx; HEADER_ONLY links neither.
+# Adds a program from `SOURCES` that links the targets of the `// needs:` lines of its sources and `LINK`. If a need is
+# missing, adds no target and records it for the summary. `COMPILED` names a library to use instead of hocket::compiled
+# (and, with the suffix _ucx, instead of hocket::compiled_ucx); HEADER_ONLY links neither.
 function(hocket_add_program target)
   cmake_parse_arguments(PARSE_ARGV 1 program "HEADER_ONLY" "OUTPUT_NAME;COMPILED" "SOURCES;NEEDS;LINK")
   foreach(source IN LISTS program_SOURCES)
@@ -183,9 +183,9 @@ if(PROJECT_IS_TOP_LEVEL)
   get_property(left_out GLOBAL PROPERTY hocket_left_out)
   message(STATUS "hocket ${PROJECT_VERSION}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
   if(ucx_DIR)
-    message(STATUS "hocket: UCX by ${ucx_DIR}")
+    message(STATUS "hocket: UCX from ${ucx_DIR}")
   endif()
   foreach(entry IN LISTS left_out)
-    message(STATUS "hocket: left out: ${entry}")
+    message(STATUS "hocket: not built: ${entry}")
   endforeach()
 endif()

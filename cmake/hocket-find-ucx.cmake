@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Makes ucx::ucp and ucx::ucs, visible everywhere, if UCX is on this machine: by its own package file, else by
-# pkg-config. Used while building hocket and by the installed package alike. May be included any number of times: the
-# package file of UCX itself can not.
+# Makes the global targets ucx::ucp and ucx::ucs if UCX is found, by its own package file or else by pkg-config. Used by
+# the build of hocket and by the installed package. May be included repeatedly, unlike the package file of UCX.
 
 if(NOT TARGET ucx::ucp)
   block() # the package file of UCX sets variables as common as `prefix`

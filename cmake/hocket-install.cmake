@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Installs the headers, the CMake package and the pkg-config files. Nothing of it depends on the architecture.
+# Installs the headers, the CMake package and the pkg-config files. None of them depends on the architecture.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -27,7 +27,7 @@ install(
   DESTINATION "${package_folder}"
 )
 
-# Who has the package must have its terms.
+# The package must contain its licence.
 install(FILES "${CMAKE_CURRENT_LIST_DIR}/../LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # Relative to the .pc file, so that the installed tree can be moved.

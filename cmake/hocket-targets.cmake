@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What the library offers to other projects:
+# The library's targets for other projects:
 #   hocket::hocket  the headers, C++20, threads
-#   hocket::ucx     hocket::hocket and UCX, for <hocket/ucx.hpp>; only there if UCX is
+#   hocket::ucx     hocket::hocket and UCX, for <hocket/ucx.hpp>; exists only if UCX was found
 #   hocket::compiled, hocket::compiled_ucx: see hocket-compiled.cmake
 #
-# Every header is installed, whatever was found: which parts a program uses is decided by what it includes and links.
+# Every header is always installed: a program chooses parts by what it includes and links.
 
 if(NOT TARGET Threads::Threads)
   find_package(Threads REQUIRED GLOBAL)
@@ -26,8 +26,8 @@ target_sources(
 target_compile_features(hocket INTERFACE cxx_std_20)
 target_link_libraries(hocket INTERFACE Threads::Threads)
 
-# The target exists in any case, so that what gets installed does not depend on this machine; its public name only
-# where UCX was found.
+# The target always exists, so that the installed files do not depend on this machine; its public name exists only if UCX
+# was found.
 add_library(hocket_ucx INTERFACE)
 set_target_properties(hocket_ucx PROPERTIES EXPORT_NAME ucx)
 target_link_libraries(hocket_ucx INTERFACE hocket ucx::ucp ucx::ucs)

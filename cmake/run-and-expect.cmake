@@ -2,14 +2,13 @@
 #
 # cmake -D expect=REGEX [-D fails=ON] [-D only=REGEX] -P run-and-expect.cmake -- COMMAND...
 #
-# Succeeds if COMMAND ends with 0 (with fails=ON: with something else) and what it prints matches `expect`. With
-# `only`, nothing but the first line that matches it is looked at: the first error of a compiler, say. A test property of
-# CTest would look at the output and forget the exit status.
+# Succeeds if COMMAND exits with 0 (fails=ON: with another status) and its output matches `expect`. With `only`, checks
+# only the first line that matches it, such as a compiler's first error. A CTest property would ignore the exit status.
 
 cmake_minimum_required(VERSION 3.25)
 
 if("${expect}" STREQUAL "")
-  message(FATAL_ERROR "nothing is expected: does the source lack its line `// expect: REGEX`?")
+  message(FATAL_ERROR "`expect` is empty: the source must have a line `// expect: REGEX`")
 endif()
 
 set(command "")
@@ -27,12 +26,12 @@ execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE output
 message("${output}")
 
 if(fails AND status EQUAL 0)
-  message(FATAL_ERROR "it succeeded, and should have failed with: ${expect}")
+  message(FATAL_ERROR "the command succeeded, but should have failed with: ${expect}")
 elseif(NOT fails AND NOT status EQUAL 0)
-  message(FATAL_ERROR "it failed: ${status}")
+  message(FATAL_ERROR "the command failed: ${status}")
 endif()
 
-set(place "what it printed")
+set(place "the output")
 if(only)
   set(place "the first line that matches \"${only}\"")
   string(REGEX MATCH "[^\n]*(${only})[^\n]*" output "${output}")
