@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Looks up the algorithms of collectives by name, and prints, draws, proves and prices them.
+/// The algorithms of collectives and their names. Prints, draws, proves and prices them.
 #pragma once
 
 #include "files.hpp"

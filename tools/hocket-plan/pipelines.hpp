@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Prints, draws, proves and prices pipeline schedules, by name or from a file, and compares them in one table.
+/// Prints, draws, proves and prices pipeline schedules, named ones or those in a file, and compares them in one table.
 #pragma once
 
 #include "files.hpp"
