@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four processes, each a rank, add up their vectors; every one of them gets the sum. Started by hand, the program
-// starts itself once more for each rank. Under a launcher, on one host or many, `connect` is all that is needed.
+// Four processes, each a rank, add up their vectors; each of them gets the sum. Started by hand, the program starts
+// itself once more for each rank. Under a launcher, on one host or several, `connect` is sufficient.
 // needs: ucx
 // expect: 1 \+ \.\.\. \+ 4 = 10, a million times
 #include <hocket/bootstrap/launch.hpp>

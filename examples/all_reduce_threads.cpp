@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four threads, each a rank, add up their vectors; every one of them gets the sum.
+// Four threads, each a rank, add up their vectors; each of them gets the sum.
 // expect: 1 \+ 2 \+ 3 \+ 4 = 10, a million times
 #include <hocket/hocket.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A type and an operation of one's own, for which order matters: what becomes of a thousand accounts in a year of daily
-// interest and deposits.
+// A user-defined type and a user-defined operation for which order matters: the balances of a thousand accounts after a
+// year of daily interest and deposits.
 //
-// A day turns a balance x into factor * x + deposit. Two such steps make one of the same kind, so days can be shared
-// out: each rank composes the days of its own part of the year, and one all_reduce composes the parts, in rank order.
+// A day turns a balance x into factor * x + deposit. Two such steps compose to one of the same kind, so the days can be
+// divided: each rank composes the days of its part of the year, and one all_reduce composes the parts, in rank order.
 // Steps do not commute (a deposit before interest is worth more than one after it), so hocket uses no algorithm that
-// reorders ranks; asking for one, as `with(hocket::ring)` does, is a compile error that says so.
+// reorders ranks; requesting one, as `with(hocket::ring)` does, is a compile error that states the reason.
 // expect: 1000 balances agree with the sequential calculation
 #include <hocket/hocket.hpp>
 
@@ -28,14 +28,14 @@ struct step {
   double operator()(double balance) const { return factor * balance + deposit; }
 };
 
-/// First `earlier`, then `later`. Associative; says nothing of being commutative, so it is not taken to be.
+/// First `earlier`, then `later`. Associative; it does not declare itself commutative, so hocket keeps the order.
 struct compose {
   step operator()(const step& earlier, const step& later) const {
     return {later.factor * earlier.factor, later(earlier.deposit)};
   }
 };
 
-/// What happens to one account on one day: interest that changes with the month, now and then a deposit or a fee.
+/// The step of one account on one day: interest that depends on the month, and on some days a deposit or a fee.
 step day_of(std::size_t account, int day) {
   const int number = static_cast<int>(account) + day;
   const double deposit = number % 28 == 0 ? 250 : number % 31 == 0 ? -15 : 0;
@@ -50,7 +50,7 @@ std::vector<double> balances_by_hand() {
   return balances;
 }
 
-/// The steps of this rank's part of the year, composed for each account.
+/// Returns the composition of the steps of this rank's part of the year, for each account.
 std::vector<step> part_of_year(int rank) {
   std::vector<step> part(accounts);
   for (std::size_t account = 0; account < accounts; ++account) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Algorithms of one's own for all_reduce: written as plans, proven, priced, drawn and run.
+// User-defined algorithms for all_reduce: written as plans, proven, priced, drawn and run.
 //
-//   own_algorithm [FILE.svg]   FILE.svg: where to draw the pipeline
+//   own_algorithm [FILE.svg]   FILE.svg: file for the drawing of the pipeline
 //
-// A plan says what each rank does in which step, and nothing else. The first one is a type, for any number of ranks: a
-// pipeline along a chain. The second is a list of steps, for three ranks. The third is the second with two steps in the
-// wrong order; the proof says what would have gone wrong, without a run.
+// A plan specifies what each rank does in each step, and nothing else. The first one is a type, for any number of
+// ranks: a pipeline along a chain. The second is a list of steps for three ranks. The third is the second with two
+// steps in the wrong order; the proof finds the error without a run.
 // expect: the proof refuses the wrong one: .*the step overwrites what may still be in transit to a peer
 #include <hocket/draw/plan.hpp>
 #include <hocket/hocket.hpp>
@@ -25,8 +25,8 @@ namespace {
 
 namespace plan = hocket::plan;
 
-/// The vector in pieces. Lane 0 passes partial results up the chain of ranks, each rank adding its own; lane 1 passes
-/// the results down again, and does so while later pieces are still on their way up.
+/// Divides the vector into pieces. Lane 0 passes partial results up the chain of ranks, and each rank adds its input;
+/// lane 1 passes the results down while later pieces are still in transit up the chain.
 struct pipelined_chain {
   unsigned pieces = 4;
 
@@ -53,7 +53,7 @@ struct pipelined_chain {
   }
 
  private:
-  /// How many steps each piece takes.
+  /// Returns the number of steps per piece.
   static constexpr unsigned steps(int ranks, int rank, unsigned lane) {
     if (ranks == 1) return lane == 0 ? 1 : 0;
     const bool first = rank == 0;
@@ -66,9 +66,9 @@ struct pipelined_chain {
 static_assert(plan::algorithm<pipelined_chain>);
 static_assert(plan::prove(pipelined_chain{4}, 1));
 static_assert(plan::prove(pipelined_chain{4}, 2));
-static_assert(plan::prove(pipelined_chain{4}, 5), "the compiler itself proves the plan");
+static_assert(plan::prove(pipelined_chain{4}, 5), "the compiler proves the plan");
 
-/// Everybody sends to rank 0, which adds in rank order and sends the result to everybody.
+/// Every rank sends to rank 0, which adds in rank order and sends the result to all ranks.
 plan::listed star_of_three() {
   using enum plan::operand_order;
   plan::listed star("star", {plan::collective_kind::all_reduce}, 3, {.order = plan::combination_order::rank_order});
@@ -81,7 +81,7 @@ plan::listed star_of_three() {
   return star;
 }
 
-/// Runs the plan on threads as ranks; true if every element on every rank is right.
+/// Runs the plan on threads as ranks. Returns true if every element on every rank is right.
 template <class Plan>
 bool runs(const Plan& own, int ranks) {
   std::atomic<std::size_t> right{0};
@@ -101,12 +101,12 @@ bool prove_and_run(const Plan& own, int ranks) {
   const plan::proof found = plan::prove(own, ranks);
   std::printf("%s %s\n", own.name(), found.message().c_str());
   const bool right = found && runs(own, ranks);
-  std::printf("  run on %d threads: %s\n", ranks, right ? "right everywhere" : "WRONG");
+  std::printf("  run on %d threads: %s\n", ranks, right ? "all results right" : "WRONG");
   return right;
 }
 
 void compare_prices(int ranks) {
-  std::printf("\nprices on %d ranks, by round figures of a machine (us):\n%10s %16s %16s %8s\n", ranks, "bytes",
+  std::printf("\nprices on %d ranks, with round figures for the machine (us):\n%10s %16s %16s %8s\n", ranks, "bytes",
               "chain, 4 pieces", "chain, 32 pieces", "ring");
   const auto microseconds = [&](const auto& each, std::size_t bytes) {
     return 1e6 * plan::price(each, ranks, bytes, plan::example_machine).seconds;
@@ -138,7 +138,7 @@ int main(int count, char** arguments) {
   }
 
   plan::listed hasty = star_of_three();
-  std::swap(hasty.lane(0)[1], hasty.lane(0)[2]);  // answers rank 1 before it has heard rank 2
+  std::swap(hasty.lane(0)[1], hasty.lane(0)[2]);  // answers rank 1 before it receives from rank 2
   const plan::proof refused = plan::prove(hasty, 3);
   std::printf("the proof refuses the wrong one: %s\n", refused.message().c_str());
   return right && !refused ? 0 : 1;

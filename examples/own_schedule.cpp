@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A schedule written by hand, as a table: three stages on two ranks, of which rank 0 has the first and the last one. It
-// is drawn, proven before anything runs, and run by two threads; with a file's name as argument, the last step is drawn
-// there beside the plan. A table with a mistake is refused, with the two steps that are in conflict.
+// A schedule written by hand, as a table: three stages on two ranks; rank 0 has the first and the last one. The program
+// draws the schedule, proves it before anything runs, and runs it on two threads. If a file name is given, it draws the
+// last step there beside the plan. A table with a mistake is rejected with the two actions that conflict.
 // expect: rank 0, step 3 \(2F0\).*after 60 steps the model maps 3 to 6\.00
 #include <hocket/draw/schedule_comparison.hpp>
 #include <hocket/draw/schedule_text.hpp>
@@ -28,7 +28,7 @@ constexpr const char* table = R"(
 1F0,1F1,1B0,1F2,1B1,1F3,1B2,1B3
 )";
 
-/// y = weight * x. The first stage makes its x itself, the last one compares its y with 2x.
+/// y = weight * x. The first stage generates its x, the last one compares its y with 2x.
 struct multiply {
   using input_type = double;
   using output_type = double;
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   schedules::schedule mistaken = plan;
   std::swap(mistaken.of(0)[2], mistaken.of(0)[3]);  // 2B0 before 2F0
   std::printf("with two actions swapped: %s\n", schedules::prove(mistaken).message().c_str());
-  if (!schedules::prove(plan)) return 1;  // the executor refuses it, too
+  if (!schedules::prove(plan)) return 1;  // the executor rejects it, too
 
   hocket::local::run(2, [&](auto comm) {
     multiply ends[] = {{true, false}, {false, true}};

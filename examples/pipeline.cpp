@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A pipeline of your own: four threads, each a rank with one stage, learn to double numbers in 60 steps of
-// 8 microbatches, by a published schedule. examples/own_schedule.cpp runs one that is written by hand.
+// A pipeline: four threads, each a rank with one stage, learn to double numbers in 60 steps of 8 microbatches, with a
+// published schedule. examples/own_schedule.cpp runs a schedule written by hand.
 // expect: after 60 steps the model maps 0\.70 to 1\.40
 #include <hocket/hocket.hpp>
 #include <hocket/pipeline/executor.hpp>
@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <span>
 
-/// y = weight * x. The first stage makes its x itself, the last one compares its y with 2x.
+/// y = weight * x. The first stage generates its x, the last one compares its y with 2x.
 struct multiply {
   using input_type = double;
   using output_type = double;

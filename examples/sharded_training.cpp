@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four threads, each a rank, fit 256 lines through points. Each has other points, and not equally many; the gradient is
-// the sum over all of them, divided once by their number. Of the optimizer's momentum each rank keeps a quarter (ZeRO,
-// stage 1), and what it keeps in memory is what the formula says.
+// Four threads, each a rank, fit 256 lines through points. Each rank has different points, and a different number of
+// them; the gradient is the sum over all points, divided once by their number. Each rank stores a quarter of the
+// optimizer's momentum (ZeRO stage 1), and the bytes that it stores agree with the formula.
 // expect: line 200: y = 2\.00 x \+ 1\.00 after 300 steps; 512 bytes of states on rank 0, by the formula 512
 #include <hocket/core/memory_ledger.hpp>
 #include <hocket/parallel.hpp>
@@ -22,7 +22,7 @@ int main() {
     for (int step = 0; step < 300; ++step) {
       for (int microbatch = 0; microbatch < 2; ++microbatch) {
         gradients.begin_microbatch(microbatch, 2);
-        const int points = 3 + comm.rank() + microbatch;  // another number everywhere
+        const int points = 3 + comm.rank() + microbatch;  // a different number on each rank
         double loss = 0;
         for (int i = 0; i < points; ++i) {
           const float x = static_cast<float>(i * 4 + comm.rank()) / 16;

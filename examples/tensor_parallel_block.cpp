@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four processes share the two layers of a feed-forward block: the first weight is cut by its columns and the second
-// one by its rows, so that between the two nothing has to be exchanged. Forward and backward together make two
-// collectives. What they compute is compared with the whole block in one process.
+// Four processes share the two layers of a feed-forward block: the first weight is cut by columns and the second by
+// rows, so no exchange is needed between the two. Forward and backward pass together make two collectives. The results
+// are compared with the whole block in one process.
 // needs: ucx eigen
 // expect: forward: all_reduce.*backward: all_reduce.*one process: [0-9.]+e-1[3-9]
 #include <hocket/bootstrap/launch.hpp>
@@ -22,9 +22,9 @@ using matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 
 constexpr std::size_t tokens = 50, features = 96, hidden = 4 * features;
 
-// ── Local mathematics: hocket hands over this rank's parts, Eigen computes ─────────────────────────────────────────
+// ── Local mathematics: hocket passes this rank's parts, Eigen computes ─────────────────────────────────────────────
 
-/// A part of a tensor, as Eigen sees it. Nothing is copied.
+/// Returns a part of a tensor as an Eigen map, without a copy.
 template <class View>
 auto mapped(View part) {
   constexpr bool constant = std::is_const_v<typename View::element_type>;
@@ -32,7 +32,7 @@ auto mapped(View part) {
       part.data_handle(), static_cast<Eigen::Index>(part.extent(0)), static_cast<Eigen::Index>(part.extent(1)));
 }
 
-/// The three products that a linear layer needs: of its output, and of the gradients of its input and its weight.
+/// The three products of a linear layer: for its output, and for the gradients of its input and its weight.
 struct products {
   void operator()(hocket::multilinear<"tk,kn->tn">, auto x, auto w, auto to) const {
     mapped(to).noalias() = mapped(x) * mapped(w);
@@ -50,7 +50,7 @@ double gelu_slope(double x) {
   return 0.5 * (1 + std::erf(x * std::sqrt(0.5))) + x * std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0));
 }
 
-/// Numbers without pattern, so scaled that activations neither vanish nor explode.
+/// Returns irregular numbers, scaled so that activations neither vanish nor explode.
 double number(std::size_t row, std::size_t column, std::size_t columns, double scale) {
   const double x = static_cast<double>(row * columns + column + 1);
   return scale * std::sin(x * x * 0.618034);
@@ -75,14 +75,14 @@ struct whole_block {
   matrix before = x * up;
   matrix between = before.unaryExpr(&gelu);
   matrix y = between * down;
-  // Of the loss |y|^2 / 2, the gradient of y is y.
+  // The loss is |y|^2 / 2, so the gradient of y is y.
   matrix of_down = between.transpose() * y;
   matrix of_before = (y * down.transpose()).cwiseProduct(before.unaryExpr(&gelu_slope));
   matrix of_up = x.transpose() * of_before;
   matrix of_x = of_before * up.transpose();
 };
 
-/// The largest difference of this rank's part from the whole, relative to the whole's largest element.
+/// Returns the largest difference of this rank's part from the whole, relative to the whole's largest element.
 template <class Tensor>
 double difference(const Tensor& tensor, const matrix& from_whole) {
   const auto& part = tensor.part();
@@ -93,7 +93,7 @@ double difference(const Tensor& tensor, const matrix& from_whole) {
   return (mapped(tensor.local()) - same).cwiseAbs().maxCoeff() / from_whole.cwiseAbs().maxCoeff();
 }
 
-/// The names of the collectives on a communicator since `first`, which is moved on: from its flight record.
+/// Returns the names of the collectives on a communicator from number `first` on, and advances `first`.
 std::string collectives(const hocket::ucx::communicator& comm, std::size_t& first) {
   const std::string record = hocket::flight_record(comm), key = "\"operation\":\"";
   std::string names;
@@ -115,9 +115,9 @@ int main(int count, char** arguments) {
   using column_parallel = hocket::column_parallel_linear<"tp">;
   using row_parallel = hocket::row_parallel_linear<"tp">;
   std::size_t calls = 0;
-  collectives(ranks.all(), calls);  // those that made the mesh
+  collectives(ranks.all(), calls);  // skips those that made the mesh
 
-  // All ranks have the same input, which is what `invariant` says; of the weights, each has a part.
+  // All ranks have the same input, as `invariant` states; each rank has a part of the weights.
   hocket::tensor<double, extents<tokens, features>, mesh, on<"tp", invariant>> x(ranks);
   hocket::tensor<double, extents<features, hidden>, mesh, on<"tp", shard<1>>> up(ranks);
   hocket::tensor<double, extents<hidden, features>, mesh, on<"tp", shard<0>>> down(ranks);
@@ -126,15 +126,15 @@ int main(int count, char** arguments) {
   hocket::fill(down, [](auto at) { return down_at(at[0], at[1]); });
 
   // Forward. `first.output` has some columns on each rank, and gelu of a column needs no other column. The output of
-  // the second layer is a sum over the ranks: there is the all_reduce.
+  // the second layer is a sum over the ranks, which needs an all_reduce.
   const auto first = column_parallel::forward(products(), x, up);
   const auto between = hocket::apply(
       hocket::nonlinear<"tn->tn">(), [](auto in, auto to) { mapped(to) = mapped(in).unaryExpr(&gelu); }, first.output);
   const auto second = row_parallel::forward(products(), between, down);
   const std::string forward = collectives(ranks.all(), calls);
 
-  // Backward, of the loss |y|^2 / 2: the gradient of the output is the output. Every rank adds to the gradient of the
-  // input, as every rank used it: there is the other all_reduce.
+  // Backward, for the loss |y|^2 / 2: the gradient of the output is the output. Every rank used the input and adds to
+  // its gradient, which needs the other all_reduce.
   const auto of_second = row_parallel::backward(products(), second.saved, down, second.output);
   const auto of_before = hocket::apply(
       hocket::nonlinear<"tn,tn->tn">(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A job of four processes that comes to grief, in one of the ways in which jobs do: `what_happened killed`, `late` or
-// `differs`. With HOCKET_FLIGHT_RECORDER=DIRECTORY each rank leaves there what it did last, and `hocket-flight DIRECTORY`
-// tells what happened.
+// A job of four processes that fails in one of the usual ways: `what_happened killed`, `late` or `differs`. With
+// HOCKET_FLIGHT_RECORDER=DIRECTORY each rank records its last calls there, and `hocket-flight DIRECTORY` explains what
+// happened.
 // needs: ucx
 // arguments: differs
 // expect: calls do not match across ranks
@@ -18,7 +18,7 @@
 
 namespace {
 
-/// A step of training: the gradients are added up, and then all wait for each other.
+/// A training step: adds the gradients of all ranks, then waits in a barrier.
 void step(const hocket::ucx::communicator& comm, std::size_t parameters) {
   std::vector<float> gradients(parameters, 1.0F);
   hocket::all_reduce(comm, hocket::in_place(gradients));
@@ -41,7 +41,7 @@ int run_rank(const std::string& how) {
     train(comm, how);
   } catch (const hocket::error& cause) {
     std::printf("%s\n", cause.what());
-    return 0;  // it had to come
+    return 0;  // this failure is expected
   }
   return 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The model that all steps of the tutorial train, with loops in place of a library: two blocks, each of which adds to its
-/// input what its hidden units make of it. Everything here is about one sample, and knows nothing of ranks.
+/// The model that all steps of the tutorial train, with loops instead of a library: two blocks, each of which adds the
+/// output of its hidden units to its input. Everything here works on one sample and is independent of ranks.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ namespace tutorial {
 
 constexpr std::size_t width = 6;    // numbers in a sample
 constexpr std::size_t hidden = 24;  // hidden units of a block
-constexpr int samples = 48;         // of a step
+constexpr int samples = 48;         // per step
 constexpr int steps = 200;
 constexpr double rate = 0.2;
 
 using vector = std::array<double, width>;
 
-/// What a block's hidden units give: sum over units of out[unit] * max(0, in[unit] . x). Both have a row per unit; any
-/// slice of the units gives its part of the sum.
+/// Returns the output of a block's hidden units: the sum over units of out[unit] * max(0, in[unit] . x). Both have a
+/// row per unit; any slice of the units gives its part of the sum.
 inline vector units(std::span<const double> in, std::span<const double> out, const vector& x) {
   vector sum{};
   for (std::size_t unit = 0; unit < in.size() / width; ++unit) {
@@ -32,7 +32,7 @@ inline vector units(std::span<const double> in, std::span<const double> out, con
   return sum;
 }
 
-/// From the gradient `dy` of that sum: adds to the gradients of `in` and `out`, and gives that of `x`.
+/// Given the gradient `dy` of that sum, adds to the gradients of `in` and `out`, and returns that of `x`.
 inline vector units_backward(std::span<const double> in, std::span<const double> out, const vector& x, const vector& dy,
                              std::span<double> in_gradient, std::span<double> out_gradient) {
   vector dx{};
@@ -58,13 +58,13 @@ inline vector added(const vector& a, const vector& b) {
   return sum;
 }
 
-/// A number between -1 and 1 that looks random.
+/// Returns a pseudo-random number between -1 and 1.
 inline double noise(std::size_t which) {
   const double x = std::sin(static_cast<double>(which) * 12.9898) * 43758.5453;
   return 2 * (x - std::floor(x)) - 1;
 }
 
-/// First weights of units `first` … of a block: part 0 leads in, part 1 out.
+/// Returns the initial weights of units from `first` on of a block: part 0 is `in`, part 1 `out`.
 inline std::vector<double> first_weights(std::size_t block, std::size_t part, std::size_t first, std::size_t count) {
   std::vector<double> weights(count * width);
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -73,7 +73,7 @@ inline std::vector<double> first_weights(std::size_t block, std::size_t part, st
   return weights;
 }
 
-/// Sample `i` of a step, and what the model is to make of it.
+/// Sample `i` of a step; `wanted` is its target.
 inline vector sample(int step, int i) {
   vector x{};
   for (std::size_t k = 0; k < width; ++k) {
@@ -87,7 +87,7 @@ inline vector wanted(const vector& x) {
   return y;
 }
 
-/// Half the squared distance to what is wanted; `gradient` gets its gradient.
+/// Returns half the squared distance to the target, and sets `gradient` to its gradient.
 inline double loss_of(const vector& y, const vector& target, vector& gradient) {
   double loss = 0;
   for (std::size_t k = 0; k < width; ++k) {

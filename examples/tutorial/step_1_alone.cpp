@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step 1: a training loop, alone. The gradient is that of the sum of the losses, divided by their number at the end.
+// Step 1: a training loop in one thread. The gradient of the sum of the losses is divided by their number at the end.
 // expect: step 200: loss 0\.104380
 #include "model.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step 2: four ranks, each with a quarter of the samples and all of the weights. Gradients are summed over the ranks, and
-// so are losses; the division by the number of samples stays where it was. The loss is that of step 1.
+// Step 2: four ranks, each with a quarter of the samples and all weights. Gradients and losses are summed over the
+// ranks; the division by the number of samples is unchanged. The loss is that of step 1.
 // expect: step 200: loss 0\.104380
 #include "model.hpp"
 

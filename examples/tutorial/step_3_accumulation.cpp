@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step 3: each rank's samples in three microbatches, as if memory were short. Gradients add up in buckets that leave
-// when those of the last microbatch are in them; counts travel with them, and the optimizer divides once.
+// Step 3: each rank processes its samples in three microbatches, to save memory. Gradients accumulate in buckets, which
+// are reduced after the last microbatch together with the counts; the optimizer divides once.
 // expect: step 200: loss 0\.104380
 #include "model.hpp"
 

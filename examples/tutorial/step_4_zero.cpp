@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step 4: the same with ZeRO, stage 1: each rank keeps the optimizer's states of a quarter of the weights, updates these,
-// and gets the others from the other ranks. One word differs; the ledger shows what it saves.
+// Step 4: the same with ZeRO stage 1: each rank stores the optimizer's states of a quarter of the weights, updates
+// these, and receives the others from the other ranks. One argument differs; the ledger shows what it saves.
 // expect: 1536 bytes of states on rank 0 instead of 6144
 #include "model.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step 5: two axes. Along "tp" each rank has half of every block's hidden units, whose sum over the two ranks is the
-// block's; along "dp" two such pairs have different samples. What steps 2 to 4 did goes over "dp" alone.
+// Step 5: two axes. Along "tp" each rank has half of every block's hidden units, and the sum over the two ranks is the
+// block's; along "dp" two such pairs have different samples. The communication of steps 2 to 4 uses only "dp".
 // expect: step 200: loss 0\.104380
 #include "model.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step 6: three axes, eight ranks. Along "pp" the first rank has block 0, the second block 1; a schedule says which
-// microbatch is computed when, and the executor moves activations and gradients between the two.
+// Step 6: three axes, eight ranks. Along "pp" the first rank has block 0, the second block 1; a schedule determines
+// when each microbatch is computed, and the executor moves activations and gradients between the two.
 // expect: step 200: loss 0\.104380
 #include "model.hpp"
 
@@ -14,12 +14,12 @@ using namespace tutorial;
 
 constexpr int microbatches = 3;
 
-/// A block: `part` gives what this rank's hidden units add, `over_units` sums over the ranks that have the others.
+/// A block with this rank's hidden units; `over_units` sums over the ranks that have the other units.
 template <class Weights, class Gradients, class OverUnits>
 struct block {
   using input_type = vector;
   using output_type = vector;
-  bool first;  // block 0, which draws the samples; else block 1, which computes the loss
+  bool first;  // true: block 0, which draws the samples; false: block 1, which computes the loss
   int data_rank, data_ranks;
   Weights& weights;
   Gradients& gradients;
