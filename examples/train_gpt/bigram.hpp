@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The baseline that the trained model has to beat: the probability of a byte given the one before it, counted.
+/// The baseline that the trained model must beat: counted probabilities of a byte given the previous one.
 #pragma once
 
 #include "text.hpp"
@@ -12,9 +12,9 @@
 
 namespace gpt {
 
-/// Counts of pairs, smoothed as Witten and Bell proposed: where `kinds` different bytes have been seen to follow byte
-/// `a`, the chance of one more new kind is kinds / (kinds + count of a), and that share goes to the plain frequencies
-/// of bytes (smoothed by adding one). There is nothing to tune, so the baseline is as good as it gets.
+/// Counts of pairs with Witten-Bell smoothing: if `kinds` different bytes follow byte `a` in the text, the probability
+/// of a new one is kinds / (kinds + count of a), and it is distributed by the frequencies of bytes (with add-one
+/// smoothing). It has no parameters to tune.
 class bigram_model {
  public:
   explicit bigram_model(byte_span text) : pairs_(256 * 256), followers_(256), kinds_(256), bytes_(256) {
@@ -28,7 +28,7 @@ class bigram_model {
     total_ = static_cast<double>(text.size());
   }
 
-  /// The probability that `next` follows `byte`: positive, and the sum over all `next` is 1.
+  /// Returns the probability that `next` follows `byte`: positive, and the sum over all `next` is 1.
   double probability(std::uint8_t byte, std::uint8_t next) const {
     const double plain = (bytes_[next] + 1) / (total_ + 256);
     const double seen = followers_[byte] + kinds_[byte];
@@ -36,7 +36,7 @@ class bigram_model {
     return (pairs_[byte * std::size_t{256} + next] + kinds_[byte] * plain) / seen;
   }
 
-  /// Cross entropy in nats per byte over the bytes of `text` from number `first` (at least 1) on.
+  /// Returns the cross entropy in nats per byte over the bytes of `text` from number `first` (at least 1) on.
   double loss(byte_span text, std::size_t first) const {
     double sum = 0;
     for (std::size_t i = first; i < text.size(); ++i) sum -= std::log(probability(text[i - 1], text[i]));

@@ -52,13 +52,13 @@ class part_reader {
  public:
   part_reader(const std::string& path, const std::set<std::string>& needed)
       : path_(path), needed_(needed), file_(path, std::ios::binary) {
-    if (!file_) refuse("it can't be read");
+    if (!file_) refuse("the file can't be read");
     std::error_code problem;
     bytes_ = fs::file_size(path, problem);
-    if (line() != first_line) refuse("it is not a part of a checkpoint of this program");
+    if (line() != first_line) refuse("the file is not part of a checkpoint of this program");
   }
 
-  /// What is in it.
+  /// Reads the whole part.
   checkpoint read() {
     checkpoint found;
     for (std::string each = line(); each != "end"; each = line()) {
@@ -83,11 +83,11 @@ class part_reader {
       } else if (what == "piece") {
         read_piece(words, found.memory);
       } else {
-        refuse("there is a line that can't be: '" + each.substr(0, 60) + "'");
+        refuse("unknown line: '" + each.substr(0, 60) + "'");
       }
-      if (!words) refuse("there is a line without all of its numbers: '" + each.substr(0, 60) + "'");
+      if (!words) refuse("incomplete line: '" + each.substr(0, 60) + "'");
     }
-    if (found.ranks < 1) refuse("it does not say how many ranks wrote parts");
+    if (found.ranks < 1) refuse("the number of ranks is missing");
     return found;
   }
 
@@ -98,7 +98,7 @@ class part_reader {
  private:
   std::string line() {
     std::string text;
-    if (!std::getline(file_, text)) refuse("it ends in the middle");
+    if (!std::getline(file_, text)) refuse("the file is truncated");
     return text;
   }
 
@@ -109,7 +109,7 @@ class part_reader {
     words.get();
     if (!words || !std::getline(words, piece.array, '\t')) return;
     std::getline(words, piece.parameter);
-    if (count > bytes_ / sizeof(float)) refuse("it ends in the middle");
+    if (count > bytes_ / sizeof(float)) refuse("the file is truncated");
     if (needed_.contains(piece.parameter)) {
       piece.values.resize(count);
       file_.read(reinterpret_cast<char*>(piece.values.data()), static_cast<std::streamsize>(count * sizeof(float)));
@@ -117,7 +117,7 @@ class part_reader {
     } else {
       file_.ignore(static_cast<std::streamsize>(count * sizeof(float)));
     }
-    if (!line().empty()) refuse("a piece is longer than it says");
+    if (!line().empty()) refuse("a piece is longer than its header states");
     words.clear();
   }
 
@@ -127,7 +127,7 @@ class part_reader {
   std::uintmax_t bytes_ = 0;
 };
 
-/// Options that must be those of the training that wrote the checkpoint.
+/// Returns the options that must equal those of the training that wrote the checkpoint.
 std::vector<std::pair<std::string, std::string>> identity_of(const checkpoint& of) {
   return {{"--layers", std::to_string(of.shape.layers)}, {"--width", std::to_string(of.shape.width)},
           {"--heads", std::to_string(of.shape.heads)},   {"--context", std::to_string(of.shape.context)},
@@ -140,21 +140,21 @@ void check_goes_with(const checkpoint& found, const checkpoint& wanted) {
     if (kept[i] == asked[i]) continue;
     const auto& [option, value] = kept[i];
     throw std::runtime_error("--resume: the checkpoint is of a training with " + option + ' ' + value + ", not " +
-                             option + ' ' + asked[i].second + ": give the former");
+                             option + ' ' + asked[i].second + ": pass the former");
   }
 }
 
-/// A training that has scaled its loss goes on with that, and no other begins to.
+/// Throws if only one of the two trainings scales its loss.
 void check_scales_as(const checkpoint& found, const checkpoint& wanted) {
   if (found.scale.has_value() == wanted.scale.has_value()) return;
   std::ostringstream scale;
   if (found.scale) scale << found.scale->value;
   throw std::runtime_error("--resume: the checkpoint is of a training " +
-                           (found.scale ? "whose loss is scaled: give --loss-scale " + scale.str()
-                                        : std::string("whose loss is not scaled: leave out --loss-scale")));
+                           (found.scale ? "whose loss is scaled: pass --loss-scale " + scale.str()
+                                        : std::string("whose loss is not scaled: omit --loss-scale")));
 }
 
-/// What all parts of a checkpoint have in common, but for those options.
+/// Returns the values, apart from those options, that must be equal in all parts of a checkpoint.
 std::vector<std::pair<std::string, std::string>> moment_of(const checkpoint& part) {
   std::ostringstream scale;
   scale.precision(17);
@@ -178,7 +178,7 @@ void check_agrees(const part_reader& reader, const checkpoint& part, const check
   }
 }
 
-/// Empty if there is none.
+/// Returns the name of the latest checkpoint; empty if there is none.
 std::string latest_in(const std::string& folder) {
   std::ifstream file(fs::path(folder) / "latest");
   std::string name;
@@ -186,20 +186,20 @@ std::string latest_in(const std::string& folder) {
   return name;
 }
 
-/// Whether `text` is `begin`, digits and `end`.
+/// Returns whether `text` consists of `begin`, digits and `end`.
 bool is_numbered(const std::string& text, const std::string& begin, const std::string& end = "") {
   if (text.size() <= begin.size() + end.size() || !text.starts_with(begin) || !text.ends_with(end)) return false;
   return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(begin.size()),
                      text.end() - static_cast<std::ptrdiff_t>(end.size()), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// A rank's file, or what is left of one that was not written to its end.
+/// Returns whether a file is the part of a rank, complete or unfinished.
 bool is_part(const fs::directory_entry& each) {
   const std::string name = each.path().filename().string();
   return each.is_regular_file() && (is_numbered(name, "rank-") || is_numbered(name, "rank-", ".part"));
 }
 
-/// Whether a checkpoint lies here, and nothing else: what is not ours is not ours to remove.
+/// Returns whether a folder contains a checkpoint and nothing else: other files must not be removed.
 bool is_checkpoint(const fs::directory_entry& each) {
   if (!each.is_directory() || !is_numbered(each.path().filename().string(), "step-")) return false;
   return std::all_of(fs::directory_iterator(each.path()), fs::directory_iterator(), is_part);
@@ -238,7 +238,7 @@ std::string latest_of(const std::string& folder) {
   std::string name = latest_in(folder);
   if (name.empty()) {
     throw std::runtime_error("--resume: there is no checkpoint in '" + folder +
-                             "': name the folder that --checkpoint was given");
+                             "': pass the folder that was passed as --checkpoint");
   }
   return name;
 }

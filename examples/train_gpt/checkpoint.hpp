@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What it takes to go on with a training, in files: each rank writes its part, and any mesh can read them all, as parts
-/// consist of named parameters' elements. A checkpoint counts only when all of its parts are there: until then
-/// `FOLDER/latest` names the one before.
+/// Checkpoints of a training, in files: each rank writes its part, and any mesh can read all of them, because parts
+/// consist of elements of named parameters. A checkpoint is valid only when all of its parts exist: until then
+/// `FOLDER/latest` names the previous one.
 ///
 ///     FOLDER/latest                "step-200"
-///     FOLDER/step-200/rank-0       lines that end with LF, and behind each `piece` line its values, as 32-bit floats
+///     FOLDER/step-200/rank-0       lines that end with LF, and after each `piece` line its values, as 32-bit floats
 #pragma once
 
 #include "memory.hpp"
@@ -21,8 +21,8 @@
 namespace gpt {
 
 struct checkpoint {
-  int ranks = 0;  ///< that write parts
-  int steps = 0;  ///< taken
+  int ranks = 0;  ///< number of ranks that write parts
+  int steps = 0;  ///< steps taken
   model_shape shape;
   std::uint64_t seed = 0;
   bool narrow = false;  ///< parameters in bfloat16
@@ -31,23 +31,22 @@ struct checkpoint {
   saved_memory memory;
 };
 
-/// Writes the part of rank `rank`. Throws where that can't be done, and then leaves no part.
+/// Writes the part of rank `rank`. Throws if that fails, and leaves no file then.
 void write_part(const std::string& folder, const checkpoint& part, int rank);
-/// All `ranks` ranks have written theirs: the checkpoint becomes the latest; those before it are removed, and what was left
-/// of one that was not written to its end.
+/// Makes the checkpoint the latest. Call it after all `ranks` ranks have written their parts. Removes older and
+/// unfinished checkpoints.
 void complete(const std::string& folder, int steps, int ranks);
-/// What ranks that were killed have left in `folder` of checkpoints that not all of them wrote, goes. Only where none is
-/// being written.
+/// Removes unfinished checkpoints of ranks that were killed from `folder`. Call it only while no rank writes one.
 void remove_unfinished(const std::string& folder);
 
-/// The name of the latest checkpoint in `folder`. Throws if there is none.
+/// Returns the name of the latest checkpoint in `folder`. Throws if there is none.
 std::string latest_of(const std::string& folder);
-/// How many steps it has by its name; 0 if that says nothing.
+/// Returns the number of steps in its name; 0 if the name contains none.
 int steps_of_latest(const std::string& folder);
 
-/// The parts of all ranks that wrote the latest checkpoint, of them the parameters `needed`. Throws if there is none, if
-/// it does not go with `wanted`, in its shape, seed, precision or whether the loss is scaled, or if a file of it is not
-/// whole, or is of another checkpoint than the first: with its name and what is wrong.
+/// Reads the parameters `needed` from all parts of the latest checkpoint. Throws if there is none, if its shape, seed,
+/// precision or use of a loss scale differs from `wanted`, or if a file is incomplete or belongs to another checkpoint
+/// than the first; the error names the file and the reason.
 checkpoint read_checkpoint(const std::string& folder, const checkpoint& wanted, const std::set<std::string>& needed);
 
 }  // namespace gpt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Draws the loss over the steps as an SVG picture: on the training batches, on the held-out text at the end, and the
-/// bigram model's as a line to get below. What is not finite has no place in it, and is told in words.
+/// Draws the loss over the steps as an SVG picture: on the training batches, on the held-out text at the end, and that
+/// of the bigram model as a line to beat. Values that are not finite are stated in words instead.
 #pragma once
 
 #include "training.hpp"
@@ -26,11 +26,11 @@ class loss_curve {
 
   loss_curve(double first_step, double last_step, double lowest, double highest)
       : first_step_(first_step), last_step_(last_step), lowest_(lowest), highest_(highest) {
-    body_ += text(left, 28, "start", "Loss while learning", "font-size=\"17\" font-weight=\"bold\"");
+    body_ += text(left, 28, "start", "Loss during training", "font-size=\"17\" font-weight=\"bold\"");
     draw_axes();
   }
 
-  /// Points that are not finite leave a gap; one between two gaps is a dot.
+  /// Draws a line with gaps at points that are not finite; a single point between two gaps becomes a dot.
   void draw_line(std::span<const point> points, const std::string& style) {
     const auto is_finite = [](const point& at) { return std::isfinite(at.loss); };
     for (auto begin = points.begin(); begin != points.end();) {
@@ -48,7 +48,7 @@ class loss_curve {
     }
   }
 
-  /// Says what the picture lacks, right of its title.
+  /// Adds a warning about missing points, to the right of the title.
   void warn(const std::string& words) { body_ += text(right, 28, "end", words, "fill=\"#c0392b\""); }
 
   /// Adds a line to the legend in the upper right.
@@ -98,7 +98,7 @@ class loss_curve {
            number(y2) + "\"/>\n";
   }
 
-  /// A round distance (1, 2 or 5 times a power of ten) that divides `range` into at most eight parts.
+  /// Returns a round distance (1, 2 or 5 times a power of ten) that divides `range` into at most eight parts.
   static double round_distance(double range) {
     double distance = std::pow(10.0, std::floor(std::log10(range / 8)));
     for (const double factor : {2.0, 2.5, 2.0}) {
@@ -131,7 +131,7 @@ class loss_curve {
   std::string body_;
 };
 
-/// Means over groups of neighbouring steps, the first of which is number `begin`, at most 200 groups: single batches are
+/// Returns means over groups of consecutive steps from number `begin` on, at most 200, because single batches are
 /// noisy.
 inline std::vector<loss_curve::point> smoothed(std::span<const step_record> steps, double begin) {
   const std::size_t group = (steps.size() + 199) / 200;
@@ -146,7 +146,7 @@ inline std::vector<loss_curve::point> smoothed(std::span<const step_record> step
   return points;
 }
 
-/// The picture, as SVG, of `steps`, at least one, which come after `taken` others.
+/// Returns the picture of `steps`, of which there must be at least one, after `taken` earlier steps, as SVG.
 inline std::string draw_loss_curve(std::span<const step_record> steps, int taken, double held_out_loss,
                                    double bigram_loss) {
   const double begin = taken;
@@ -175,7 +175,7 @@ inline std::string draw_loss_curve(std::span<const step_record> steps, int taken
   curve.draw_dots(held_out, held_out_style);
   const auto lost = std::count_if(steps.begin(), steps.end(), [](const auto& at) { return !std::isfinite(at.loss); });
   if (lost > 0) {
-    curve.warn("left out: the loss of " + std::to_string(lost) + " of " + std::to_string(steps.size()) +
+    curve.warn("not shown: the loss of " + std::to_string(lost) + " of " + std::to_string(steps.size()) +
                " steps is not finite");
   }
   curve.add_to_legend(label("training batches, at the end", train.back().loss), train_style);

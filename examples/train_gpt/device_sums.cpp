@@ -32,9 +32,9 @@ void must(const hocket::failure& found) {
 struct device_sums::parts {
   ipc::driver driver;
   ipc::driver_context<ipc::driver> at;
-  // In this order: what is freed last stands first.
+  // In this order because members are destroyed in reverse order.
   ipc::owned_stream<ipc::driver> stream;
-  std::multimap<std::size_t, device_memory> unused;  ///< by their bytes
+  std::multimap<std::size_t, device_memory> unused;  ///< by size in bytes
 
   void ask(const char* what, ipc::status said) const {
     if (said != ipc::status::success) must(ipc::status_failure(driver, what, said));
@@ -45,7 +45,7 @@ struct device_sums::parts {
   }
   void wait() { ask("waiting for gradients", driver.stream_synchronize(stream.get())); }
 
-  /// Of the same sizes again and again, as buckets are.
+  /// Reuses allocations, because buckets have the same sizes in every step.
   device_memory take(std::size_t bytes) {
     if (auto found = unused.extract(bytes)) return std::move(found.mapped());
     device_memory made;
@@ -99,8 +99,9 @@ class bucket_sum::on_device {
 void require_device() {
   hocket::failure why;
   if (ipc::driver::load(why)) return;
-  throw std::invalid_argument("--device cuda: " + why.reason +
-                              ". Run it where nvidia-smi lists a GPU, or add gradients up on the host: --device cpu");
+  throw std::invalid_argument(
+      "--device cuda: " + why.reason +
+      ". Run it on a machine where nvidia-smi lists a GPU, or add gradients on the host: --device cpu");
 }
 
 device_sums::device_sums(int rank) : parts_(std::make_unique<parts>()) {
@@ -119,7 +120,7 @@ device_sums::device_sums(int rank) : parts_(std::make_unique<parts>()) {
   must(ipc::owned_stream<ipc::driver>::make(own.at, own.stream));
 }
 
-/// The context is left to the end of the program: communicators keep streams and pinned memory in it.
+/// Keeps the context until the program exits, because communicators have streams and pinned memory in it.
 device_sums::~device_sums() = default;
 
 bucket_sum device_sums::all_reduce(const communicator& comm, std::span<float> values) {

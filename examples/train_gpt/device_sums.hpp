@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sums of gradients over ranks in memory of a GPU: each bucket is copied there, added up in the order of a stream, and
-/// copied back. The layers are computed by the processor here; a program that computes on its GPU has the gradients there,
-/// and leaves out both copies.
+/// Sums of gradients over ranks in GPU memory: each bucket is copied to the GPU, reduced in the order of a stream, and
+/// copied back. In this example the CPU computes the layers; a program that computes on its GPU has the gradients there
+/// and needs neither copy.
 #pragma once
 
 #include <hocket/core/request.hpp>
@@ -15,13 +15,13 @@
 
 namespace gpt {
 
-/// Throws where no driver of CUDA is, and says what is missing.
+/// Throws if there is no CUDA driver; the error names what is missing.
 void require_device();
 
-/// A bucket on its way: what `hocket::started_reduction` asks for, on the host or a device.
+/// A reduction of a bucket in flight, on the host or a device. Meets `hocket::started_reduction`.
 class bucket_sum {
  public:
-  /// Copies the sum back when it is there.
+  /// Copies the sum back when it is complete.
   class on_device;
 
   explicit bucket_sum(hocket::request of_host);
@@ -38,7 +38,7 @@ class bucket_sum {
   std::unique_ptr<on_device> device_;
 };
 
-/// One rank's GPU. Ranks of a host take its GPUs in turn.
+/// One rank's GPU. GPUs of a host are assigned to its ranks round-robin.
 class device_sums {
  public:
   using communicator = hocket::ucx::communicator;
@@ -48,9 +48,9 @@ class device_sums {
   device_sums& operator=(const device_sums&) = delete;
   ~device_sums();
 
-  /// Adds `values` up over the ranks of `comm`, in place.
+  /// Sums `values` over the ranks of `comm`, in place.
   bucket_sum all_reduce(const communicator& comm, std::span<float> values);
-  /// Leaves this rank's block of the sum, of `lengths`, in `own`, which lies where it lies in `values`.
+  /// Writes this rank's block of the sum to `own`, its place in `values`; `lengths` are the lengths of the blocks.
   bucket_sum reduce_scatter(const communicator& comm, std::span<const float> values, std::span<float> own,
                             hocket::counts lengths);
 

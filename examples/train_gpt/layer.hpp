@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// One layer of the model: attention, then a hidden layer of squared rectifiers, each on normalised activations and
-/// added to what came in. Both are sums over blocks, of which tensor-parallel ranks have a part each: the sum over the
-/// ranks is the layer's communication, one in front of each of the two additions, and one behind each in the backward
-/// pass.
+/// added to its input. Both are sums over blocks, which are distributed over tensor-parallel ranks. The layer
+/// communicates by summing over the ranks: before each of the two additions in the forward pass, and after each in the
+/// backward pass.
 ///
 /// With sequence parallelism each tensor-parallel rank has some rows of the activations between blocks: rows are
-/// gathered in front of the blocks, and sums are scattered behind them. Each rank keeps and normalises a part; a quarter
-/// more travels, as what goes into the blocks is not kept whole, but gathered again for the backward pass.
+/// gathered before the blocks, and sums are scattered after them. Each rank stores and normalises only a part; traffic
+/// grows by a quarter, because the input of the blocks is not stored whole, but gathered again for the backward pass.
 /// Source: Korthikanti et al., 2022.
 #pragma once
 
@@ -24,29 +24,29 @@
 
 namespace gpt {
 
-/// Adds up what blocks give, on this rank and on all tensor-parallel ranks: as floats, or without rounding before the
-/// end, and then with the same bits however blocks are dealt out.
+/// Sums the outputs of blocks on this rank and on all tensor-parallel ranks: as floats, or rounded only at the end,
+/// with the same bits for every distribution of the blocks.
 class block_sum {
  public:
-  /// @param ranks the tensor-parallel ones; null: this rank has all blocks
-  /// @param spread whether each of them has some of the rows; not with `exact`
+  /// @param ranks the tensor-parallel ranks; null: this rank has all blocks
+  /// @param spread whether each of them has some of the rows (sequence parallelism); not with `exact`
   block_sum(const hocket::ucx::communicator* ranks, bool exact, bool spread = false)
       : ranks_(ranks), exact_(exact), spread_(spread && ranks != nullptr) {}
 
   void begin(Index rows, Index columns);
   void add(const matrix& part);
-  /// Over all blocks of all ranks; those rows that this rank has. Collective.
+  /// Returns the sum over all blocks of all ranks, for the rows of this rank. Collective.
   matrix total();
 
-  /// Which of `rows` rows this rank has: all, unless they are spread.
+  /// Returns which of `rows` rows this rank has: all, except with sequence parallelism.
   range rows_here(Index rows) const;
   matrix part(const matrix& all) const;
-  /// All rows, from those that each rank has. Collective where they are spread; `rows` is how many there are in all.
+  /// Gathers the rows of all ranks, `rows` in total. Collective with sequence parallelism.
   matrix whole(const matrix& part, Index rows);
-  /// What ranks found from their rows, added up in place. Collective where they are spread.
+  /// Sums, in place, what ranks computed from their rows. Collective with sequence parallelism.
   void add_up(std::vector<float>& values);
 
-  /// How long the sums over ranks took, since `forget_seconds`.
+  /// Time of the sums over ranks since `forget_seconds`.
   double seconds() const noexcept { return seconds_; }
   void forget_seconds() noexcept { seconds_ = 0; }
 
@@ -64,15 +64,15 @@ class block_sum {
   double seconds_ = 0;
 };
 
-/// What the layer keeps from the forward pass of some sequences for their backward pass.
+/// The values that a layer saves in the forward pass of some sequences for their backward pass.
 struct layer_memory {
   struct head {
     matrix query, key, value;           ///< of all sequences, turned by their positions
     std::vector<matrix> probabilities;  ///< of each sequence
-    matrix out;                         ///< what attention gives, before it leads out of the block
+    matrix out;                         ///< output of attention, before the output weights
   };
-  Index rows = 0;  ///< of all ranks
-  matrix in;       ///< of the layer; as `middle`, the rows that this rank has
+  Index rows = 0;  ///< on all ranks
+  matrix in;       ///< input of the layer; like `middle`, the rows of this rank
   matrix middle;   ///< after attention
   std::vector<float> in_scales, middle_scales;
   std::vector<head> heads;
@@ -89,10 +89,10 @@ class layer {
   std::size_t first_parameter() const noexcept { return first_; }
   std::size_t parameters() const noexcept { return 2 + 4 * static_cast<std::size_t>(blocks_.size()); }
 
-  /// @param in the rows that this rank has of the activations of some sequences
-  /// @param rows how many there are in all
+  /// @param in this rank's rows of the activations of some sequences
+  /// @param rows number of rows on all ranks
   matrix forward(matrix in, Index rows, layer_memory& kept);
-  /// The gradient of `in`, from that of what `forward` gave; adds those of the parameters.
+  /// Returns the gradient of `in`, given that of the result of `forward`; adds to those of the parameters.
   matrix backward(const matrix& gradient, const layer_memory& kept);
 
  private:
@@ -109,14 +109,14 @@ class layer {
   Index sequences(const matrix& x) const { return x.rows() / shape_.context; }
   float scale() const;
 
-  /// What goes into the blocks: all rows, normalised.
+  /// Returns the input of the blocks: all rows, normalised.
   matrix attention_input(const layer_memory& kept);
   matrix hidden_input(const layer_memory& kept);
   matrix attention(const matrix& x, layer_memory& kept);
   matrix attention_backward(const matrix& gradient, const layer_memory& kept);
   matrix hidden(const matrix& x, layer_memory& kept);
   matrix hidden_backward(const matrix& gradient, const layer_memory& kept);
-  /// What the sum of the blocks' gradients gives before the normalisation. Its gain is on all ranks, and so is the sum.
+  /// Passes the sum of the blocks' gradients back through the normalisation. Its gain and the sum are on all ranks.
   matrix through_norm(const matrix& before, const std::vector<float>& scales, std::size_t gain);
 
   model_shape shape_;

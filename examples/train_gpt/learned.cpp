@@ -30,7 +30,7 @@ std::string learned_model::write(byte_span prompt, std::size_t count, double tem
   std::vector<std::uint8_t> text(prompt.begin(), prompt.end());
   std::string written;
   for (std::size_t i = 0; i < count; ++i) {
-    // The context ends where the text does; what lies behind it in the sequence is not looked at.
+    // The context ends where the text does; the rest of the sequence is not used.
     const std::size_t known = std::min(context, text.size());
     std::vector<std::uint8_t> bytes(text.end() - static_cast<std::ptrdiff_t>(known), text.end());
     bytes.resize(context + 1, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Looks at what a model has learned: its loss on text that it has not seen, and what it writes. One process does it,
-/// with all parameters.
+/// Evaluates a trained model: its loss on held-out text, and text that it generates. Runs in one process with all
+/// parameters.
 #pragma once
 
 #include "plain_memory.hpp"
@@ -18,14 +18,14 @@ namespace gpt {
 
 class learned_model {
  public:
-  /// @param parameters as `trainer::all_parameters` gives them
+  /// @param parameters the result of `trainer::all_parameters`
   learned_model(const model_shape& shape, std::vector<std::vector<float>> parameters);
 
-  /// The mean loss in nats per byte over at most `sequences` sequences that lie evenly in `text`, which must be longer
-  /// than a context.
+  /// Returns the mean loss in nats per byte over at most `sequences` evenly spaced sequences of `text`, which must be
+  /// longer than a context.
   double loss(byte_span text, std::size_t sequences);
 
-  /// Continues `prompt` by `count` bytes; below 1 `temperature` makes the likelier ones likelier still.
+  /// Continues `prompt` by `count` bytes; a `temperature` below 1 favours likely bytes.
   std::string write(byte_span prompt, std::size_t count, double temperature, std::uint64_t seed);
 
  private:

@@ -3,12 +3,12 @@
 // arguments: --help
 // expect: ranks that hold whole copies of the model
 /// @file
-/// Trains a byte-level transformer on a text, data-, pipeline- and tensor-parallel over processes, its optimizer
-/// sharded.
+/// Trains a byte-level transformer on a text over processes, with data, pipeline and tensor parallelism and a sharded
+/// optimizer.
 ///
 ///     train_gpt --text FILE --dp 2 --pp 2 --zero 1
 ///
-/// Started by hand, the program starts itself once more for every rank; started by a launcher, it is one of the ranks.
+/// Started by hand, the program starts itself once more for every rank; started by a launcher, it runs as one rank.
 #include "device_sums.hpp"
 #include "program.hpp"
 
@@ -34,99 +34,104 @@ using namespace gpt;
 
 constexpr int most_sequences = 1 << 20, most_microbatches = 1024;
 
-/// Empty, or why `text` is no seed: CLI11 takes negative numbers for large ones.
+/// Returns why `text` is not a seed, or an empty string. Needed because CLI11 converts negative numbers to large ones.
 std::string whole_number(std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  return digits ? "" : "'" + text + "' is not a whole number from 0 on";
+  return digits ? "" : "'" + text + "' is not an integer of at least 0";
 }
 
 void declare(CLI::App& app, program_options& options) {
   app.option_defaults()->always_capture_default();
   training_options& training = options.training;
-  app.add_option("--text", options.text, "the text to learn; ./dev demo unpacks the default one");
-  app.add_option("--dp", training.spread.data,
-                 "ranks that hold whole copies of the model, and learn from different data")
+  app.add_option("--text", options.text, "the text to train on; ./dev demo unpacks the default one");
+  app.add_option("--dp", training.spread.data, "ranks that hold whole copies of the model and train on different data")
       ->check(CLI::Range(1, 64));
-  app.add_option("--pp", training.spread.pipeline, "ranks that a copy's layers are spread over")
+  app.add_option("--pp", training.spread.pipeline, "ranks over which the layers of a copy are divided")
       ->check(CLI::Range(1, 64));
-  app.add_option("--tp", training.spread.tensor, "ranks that each layer's heads and hidden units are spread over")
+  app.add_option("--tp", training.spread.tensor,
+                 "ranks over which the heads and hidden units of each layer are divided")
       ->check(CLI::Range(1, 64));
   app.add_option("--zero", training.spread.zero,
-                 "what dp ranks keep once: 1 optimizer states, 2 and gradients, 3 and parameters")
+                 "what dp ranks shard: 1 optimizer states, 2 also gradients, 3 also parameters")
       ->check(CLI::Range(0, 3));
-  app.add_option(
-         "--hybrid", training.spread.hybrid,
-         "dp ranks, next to each other, that keep it once, as those of a host; others keep copies; 0: all ranks")
+  app.add_option("--hybrid", training.spread.hybrid,
+                 "adjacent dp ranks that share one sharded copy, such as those of a host; other groups have copies; 0: "
+                 "all ranks")
       ->check(CLI::Range(0, 64));
   app.add_flag("--sequence-parallel", training.spread.spread_rows,
-               "tp ranks keep some rows each of what lies between heads and hidden units");
-  app.add_option("--schedule", options.schedule, "of the pipeline")
+               "each tp rank stores some of the rows between heads and hidden units");
+  app.add_option("--schedule", options.schedule, "pipeline schedule")
       ->check(CLI::IsMember({"gpipe", "1f1b", "breadth_first", "interleaved"}));
-  app.add_option("--stages-per-rank", options.stages_per_rank, "of the pipeline; breadth_first and interleaved alone")
+  app.add_option("--stages-per-rank", options.stages_per_rank,
+                 "pipeline stages per rank, for breadth_first and interleaved")
       ->check(CLI::Range(1, 64));
-  app.add_option("--microbatches", training.spread.microbatches, "of each pass of the pipeline")
+  app.add_option("--microbatches", training.spread.microbatches, "microbatches of each pass of the pipeline")
       ->check(CLI::Range(1, most_microbatches));
   app.add_option(
          "--accumulate", training.spread.passes,
-         "passes of the pipeline whose gradients make one step; from 2 on, --zero 2 and 3 add them up in another "
-         "order than 0 and 1, and have other bits unless --exact")
+         "passes of the pipeline per optimizer step; from 2 on, --zero 2 and 3 add gradients in another order than "
+         "0 and 1, so without --exact the bits differ")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--sequences", training.sequences, "of a step, over all ranks")->check(CLI::Range(1, most_sequences));
+  app.add_option("--sequences", training.sequences, "sequences per step, over all ranks")
+      ->check(CLI::Range(1, most_sequences));
   app.add_option("--steps", training.steps, "optimizer steps")->check(CLI::Range(1, 10'000'000));
-  app.add_option("--learning-rate", training.learning_rate, "the highest one")->check(CLI::PositiveNumber);
-  app.add_option("--layers", training.shape.layers, "of the model")->check(CLI::Range(1, most_layers));
+  app.add_option("--learning-rate", training.learning_rate, "maximum learning rate")->check(CLI::PositiveNumber);
+  app.add_option("--layers", training.shape.layers, "layers of the model")->check(CLI::Range(1, most_layers));
   app.add_option("--width", training.shape.width, "numbers per position")->check(CLI::Range(2, most_width));
   app.add_option("--heads", training.shape.heads, "attention heads of a layer, and slices of its hidden units")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--context", training.shape.context, "bytes that the model sees at once")->check(CLI::Range(1, 4096));
-  app.add_option("--seed", training.seed, "of first parameters and of which sequences come when")
+  app.add_option("--context", training.shape.context, "bytes in the context of a prediction")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--seed", training.seed, "seed of the initial parameters and of the choice of sequences")
       ->check(CLI::Validator(whole_number, "UINT"));
   app.add_flag("--exact", training.exact,
-               "the same bits for every --dp, --pp, --tp, --zero and --microbatches: sums are rounded once");
-  app.add_option("--precision", options.precision, "of the parameters that are computed with")
+               "the same bits for every --dp, --pp, --tp, --zero and --microbatches: sums are rounded only once");
+  app.add_option("--precision", options.precision, "type of the parameters in computations")
       ->check(CLI::IsMember({"float", "bfloat16"}));
-  app.add_option("--wire", options.wire, "what gradients travel as")->check(CLI::IsMember({"float", "bfloat16"}));
-  app.add_option("--device", options.device, "in whose memory gradients are added up over ranks; cuda: a GPU's")
+  app.add_option("--wire", options.wire, "type in which gradients are sent")
+      ->check(CLI::IsMember({"float", "bfloat16"}));
+  app.add_option("--device", options.device, "memory in which gradients are added over ranks; cuda: GPU memory")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--loss-scale", training.loss_scale,
-                 "what the loss is multiplied with at first; follows what gradients allow; 0: nothing")
+                 "initial factor of the loss, which adapts to the range of the gradients; 0: none")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--seconds", options.seconds, "stop training after so long")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", options.seconds, "stop training after this time")->check(CLI::PositiveNumber);
   app.add_flag("--stop-on-nan", options.stop_on_nan,
                "fail at the first gradient that is not finite, instead of skipping the step");
   app.add_option("--fail-in-step", training.fail_in_step,
-                 "throw in a layer of one rank, to see how a training ends; 0: never")
+                 "throw in a layer of one rank in this step, to test how the training ends; 0: never")
       ->check(CLI::Range(0, 10'000'000));
-  app.add_flag("--must-learn", options.must_learn, "fail unless the model beats the bigram model in the end");
-  app.add_option("--out", options.out, "folder for the loss curve and the report, made if it is missing");
+  app.add_flag("--must-learn", options.must_learn, "fail unless the trained model beats the bigram model");
+  app.add_option("--out", options.out, "folder for the loss curve and the report, created if missing");
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "a file with any of these options, as name=value lines");
   app.add_option("--checkpoint", options.checkpoint,
-                 "folder for what it takes to go on: written every --checkpoint-every steps, and at the end");
-  app.add_option("--checkpoint-every", options.checkpoint_every, "steps")->check(CLI::Range(1, 10'000'000));
-  app.add_option("--resume", options.resume, "go on from the latest checkpoint in this folder, of any mesh");
+                 "folder for checkpoints: written every --checkpoint-every steps, and at the end");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "steps between checkpoints")
+      ->check(CLI::Range(1, 10'000'000));
+  app.add_option("--resume", options.resume, "continue from the latest checkpoint in this folder, written on any mesh");
   app.add_option("--losses", options.losses, "file for the loss and gradient norm of each step");
 }
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
-/// Older checkpoints in a folder are removed when there is a newer one: not those of another training.
+/// Rejects a folder with a checkpoint of another training, because a new checkpoint replaces older ones.
 void check_checkpoint(const program_options& options) {
   namespace fs = std::filesystem;
   if (options.checkpoint.empty() || !fs::exists(fs::path(options.checkpoint) / "latest")) return;
   if (!options.resume.empty() && fs::weakly_canonical(options.resume) == fs::weakly_canonical(options.checkpoint))
     return;
-  refuse("--checkpoint " + options.checkpoint + ": there is a checkpoint in it already: add --resume " +
-         options.checkpoint + " to go on from it, or name another folder");
+  refuse("--checkpoint " + options.checkpoint + ": the folder contains a checkpoint already: add --resume " +
+         options.checkpoint + " to continue from it, or pass another folder");
 }
 
-/// Whether --schedule interleaved can have so many microbatches: on each rank, stages take turns in rounds of as many.
+/// Returns whether --schedule interleaved supports this number: the stages of a rank alternate in rounds of equal size.
 bool can_interleave(const program_options& options, int microbatches) {
   const int ranks = options.training.spread.pipeline;
   return microbatches >= ranks && (options.stages_per_rank == 1 || microbatches % (microbatches / ranks) == 0);
 }
 
-/// Refuses with the nearest number of microbatches, those that the sequences can be cut into first.
+/// Rejects unsupported numbers of microbatches; suggests the nearest one that divides the sequences, if there is one.
 void check_interleaved(const program_options& options) {
   const parallelism& spread = options.training.spread;
   if (options.schedule != "interleaved" || can_interleave(options, spread.microbatches)) return;
@@ -137,20 +142,20 @@ void check_interleaved(const program_options& options) {
     const bool fits = can_interleave(options, m) && sequences % (others * m) == 0;
     if (fits && (nearest == 0 || distance(m) < distance(nearest))) nearest = m;
   }
-  std::string instead = "the nearest that can is --microbatches " + std::to_string(nearest);
+  std::string instead = "the nearest valid value is --microbatches " + std::to_string(nearest);
   if (nearest == 0) {
     const int parts = others * spread.pipeline;
-    instead = parts > most_sequences ? "fewer --pp, or a smaller --accumulate"
-                                     : "--microbatches " + std::to_string(spread.pipeline) + " and --sequences " +
+    instead = parts > most_sequences ? "use fewer --pp, or a smaller --accumulate"
+                                     : "use --microbatches " + std::to_string(spread.pipeline) + " and --sequences " +
                                            std::to_string(nearest_multiple(sequences, parts, most_sequences));
   }
   const std::string rounds =
-      options.stages_per_rank > 1 ? ", in rounds of equally many, each with one for every pipeline rank: " : ": ";
-  refuse("--schedule interleaved can't have --microbatches " + std::to_string(spread.microbatches) + " with --pp " +
-         std::to_string(spread.pipeline) + ", but at least as many microbatches as pipeline ranks" + rounds + instead);
+      options.stages_per_rank > 1 ? ", in rounds of equal size with at least one for each pipeline rank: " : ": ";
+  refuse("--schedule interleaved with --microbatches " + std::to_string(spread.microbatches) + " and --pp " +
+         std::to_string(spread.pipeline) + " needs at least as many microbatches as pipeline ranks" + rounds + instead);
 }
 
-/// Refuses more stages than layers, with as many ranks or stages on each as there can be.
+/// Rejects more stages than layers; suggests the maximum number of ranks or of stages per rank.
 void check_stages(const program_options& options) {
   const int layers = options.training.shape.layers, each = options.stages_per_rank;
   const int ranks = options.training.spread.pipeline, stages = ranks * each;
@@ -159,36 +164,36 @@ void check_stages(const program_options& options) {
   const std::string instead = each <= layers    ? "--pp " + std::to_string(layers / each) + with_each
                               : ranks <= layers ? "--stages-per-rank " + std::to_string(layers / ranks)
                                                 : "--pp " + std::to_string(layers) + " and --stages-per-rank 1";
-  refuse("--pp " + std::to_string(ranks) + with_each + " makes more stages than the model has layers: at most " +
+  refuse("--pp " + std::to_string(ranks) + with_each + " makes more stages than the model has layers: use at most " +
          instead + (stages <= most_layers ? ", or at least --layers " + std::to_string(stages) : ""));
 }
 
-/// Refuses groups that are not equally large, with the nearest size that goes.
+/// Rejects groups of unequal size; suggests the nearest valid size.
 void check_hybrid(const parallelism& spread) {
   if (spread.hybrid == 0) return;
   const std::string asked = "--hybrid " + std::to_string(spread.hybrid);
-  if (spread.zero == 0) refuse(asked + " groups ranks for what --zero shards, and --zero 0 is nothing: --zero 1");
+  if (spread.zero == 0) refuse(asked + " groups ranks for the shards of --zero, but --zero 0 has none: use --zero 1");
   if (spread.data % spread.hybrid == 0) return;
   int nearest = 1;
   for (int size = 1; size <= spread.data; ++size) {
     const bool nearer = std::abs(size - spread.hybrid) < std::abs(nearest - spread.hybrid);
     if (spread.data % size == 0 && nearer) nearest = size;
   }
-  refuse(asked + " can't cut --dp " + std::to_string(spread.data) +
-         " into equal groups: the nearest that can is --hybrid " + std::to_string(nearest));
+  refuse(asked + " can't divide --dp " + std::to_string(spread.data) +
+         " into equal groups: the nearest valid value is --hybrid " + std::to_string(nearest));
 }
 
-/// Refuses more processes than one machine should start.
+/// Rejects more processes than one machine should start.
 void check_processes(const parallelism& spread) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const int most = std::max(64, 4 * cores);
   if (hocket::launch::is_rank() || spread.ranks() <= most) return;
-  refuse("--dp times --pp times --tp is " + std::to_string(spread.ranks()) + " processes, and this machine has " +
-         std::to_string(cores) + " cores: at most " + std::to_string(most) +
-         " are started here; more are for a launcher, as mpirun, srun or torchrun, on several machines");
+  refuse("--dp times --pp times --tp is " + std::to_string(spread.ranks()) + " processes, but this machine has " +
+         std::to_string(cores) + " cores and starts at most " + std::to_string(most) +
+         "; use a launcher such as mpirun, srun or torchrun to start more on several machines");
 }
 
-/// Refuses what can't be, with the nearest that can.
+/// Rejects invalid combinations of options; suggests the nearest valid ones.
 void check(const program_options& options) {
   const training_options& training = options.training;
   const parallelism& spread = training.spread;
@@ -196,23 +201,24 @@ void check(const program_options& options) {
   check_processes(spread);
   const bool cuts = options.schedule == "breadth_first" || options.schedule == "interleaved";
   if (options.stages_per_rank > 1 && !cuts) {
-    refuse("--schedule " + options.schedule + " has one stage per rank: --stages-per-rank 1, or --schedule " +
+    refuse("--schedule " + options.schedule + " has one stage per rank: use --stages-per-rank 1, or --schedule " +
            (can_interleave(options, spread.microbatches) ? "interleaved" : "breadth_first"));
   }
   check_stages(options);
   check_interleaved(options);
   check_hybrid(spread);
   if (spread.tensor > training.shape.heads) {
-    refuse("--tp " + std::to_string(spread.tensor) + " is more than a layer has heads: at most --tp " +
+    refuse("--tp " + std::to_string(spread.tensor) + " is more than the heads of a layer: use at most --tp " +
            std::to_string(training.shape.heads) + ", or more --heads");
   }
-  const std::string keeps_no_bits = " adds up in an order that depends on the mesh, so --exact can't keep every bit: ";
-  if (training.exact && training.spread.spread_rows) refuse("--sequence-parallel" + keeps_no_bits + "leave out one");
+  const std::string keeps_no_bits =
+      " adds in an order that depends on the mesh, so --exact can't guarantee equal bits: ";
+  if (training.exact && training.spread.spread_rows) refuse("--sequence-parallel" + keeps_no_bits + "omit one of them");
   if (training.exact && options.wire != "float") {
-    refuse("--wire " + options.wire + " rounds on the way, so --exact can't keep every bit: --wire float");
+    refuse("--wire " + options.wire + " rounds in transit, so --exact can't guarantee equal bits: use --wire float");
   }
   if (options.device == "cuda") {
-    const std::string adds = "--device cuda adds gradients up as floats: leave out ";
+    const std::string adds = "--device cuda adds gradients as floats: omit ";
     if (training.exact) refuse(adds + "--exact");
     if (options.wire != "float") refuse(adds + "--wire " + options.wire);
     require_device();
@@ -220,22 +226,23 @@ void check(const program_options& options) {
   const int parts = spread.parts();
   if (training.sequences % parts != 0) {
     if (parts > most_sequences) {
-      refuse("--dp times --microbatches times --accumulate is " + std::to_string(parts) + ", and --sequences at most " +
-             std::to_string(most_sequences) + ": fewer --microbatches, or a smaller --accumulate");
+      refuse("--dp times --microbatches times --accumulate is " + std::to_string(parts) +
+             ", but --sequences is at most " + std::to_string(most_sequences) +
+             ": use fewer --microbatches, or a smaller --accumulate");
     }
     const std::string passes = spread.passes > 1 ? " times --accumulate " + std::to_string(spread.passes) : "";
-    refuse("--sequences " + std::to_string(training.sequences) + " can't be cut into --dp " +
+    refuse("--sequences " + std::to_string(training.sequences) + " can't be divided into --dp " +
            std::to_string(spread.data) + " times --microbatches " + std::to_string(spread.microbatches) + passes +
-           " equal parts: the nearest that can is --sequences " +
+           " equal parts: the nearest valid value is --sequences " +
            std::to_string(nearest_multiple(training.sequences, parts, most_sequences)));
   }
-  if (!(std::isfinite(training.learning_rate))) refuse("--learning-rate is a number above 0, as 0.003");
-  if (!(options.seconds > 0)) refuse("--seconds is a number above 0, as 100");
+  if (!(std::isfinite(training.learning_rate))) refuse("--learning-rate must be a number above 0, such as 0.003");
+  if (!(options.seconds > 0)) refuse("--seconds must be a number above 0, such as 100");
   if (training.loss_scale != 0 && !(training.loss_scale >= 1 && std::isfinite(training.loss_scale))) {
-    refuse("--loss-scale is 0, for none, or a number from 1 on, as 65536");
+    refuse("--loss-scale must be 0 for none, or at least 1, such as 65536");
   }
   check_checkpoint(options);
-  schedule_of(options);  // knows more rules
+  schedule_of(options);  // checks the rules of the schedule
   check_files(options);
 }
 
@@ -259,7 +266,7 @@ int main(int argument_count, char** arguments) {
     }
     return run_rank(options);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "train_gpt: not enough memory for a model of these sizes on so few ranks\n");
+    std::fprintf(stderr, "train_gpt: not enough memory for a model of this size on this number of ranks\n");
     return 1;
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "train_gpt: %s\n", problem.what());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The functions that a transformer is made of, forward and backward, on matrices with a row per position.
+/// The functions of a transformer, forward and backward, on matrices with a row per position.
 ///
-/// Their bits depend on their arguments alone: what is summed along a row is summed from left to right, in double, and
-/// products run in blocks of one size on every machine. So the same sequence gives the same gradient on any rank.
+/// The bits of their results depend only on their arguments: sums along a row run from left to right, in double, and
+/// products use the same block sizes on every machine. So the same sequence gives the same gradient on any rank.
 #pragma once
 
 #include <Eigen/Core>
@@ -21,7 +21,7 @@ using matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMa
 using matrix_view = Eigen::Map<const matrix>;
 using Eigen::Index;
 
-/// To be called once, before anything else here.
+/// Fixes the block sizes of products. Call it once, before any other function here.
 inline void make_products_repeatable() {
   Eigen::setNbThreads(1);
   Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 2 << 20);
@@ -35,7 +35,7 @@ inline double dot(const float* a, const float* b, Index size) noexcept {
 
 // ── Root mean square normalisation ─────────────────────────────────────────────────────────────────────────────────
 
-/// The factor of each row: 1 / sqrt(mean of squares).
+/// Returns the factor of each row: 1 / sqrt(mean of squares).
 inline std::vector<float> row_scales(const matrix& x) {
   std::vector<float> scales;
   for (Index row = 0; row < x.rows(); ++row) {
@@ -55,7 +55,7 @@ inline matrix normalised(const matrix& x, std::span<const float> scales, std::sp
   return y;
 }
 
-/// Adds to `dx` what the gradient `dy` of the normalised rows gives, and to `dgain` that of the gain.
+/// Given the gradient `dy` of the normalised rows, adds the gradient of `x` to `dx` and that of the gain to `dgain`.
 inline void normalised_backward(const matrix& x, std::span<const float> scales, std::span<const float> gain,
                                 const matrix& dy, matrix& dx, std::vector<float>& dgain) {
   std::vector<float> u(static_cast<std::size_t>(x.cols()));
@@ -76,7 +76,7 @@ inline void normalised_backward(const matrix& x, std::span<const float> scales, 
 
 // ── Rotary positions ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Turns pairs of elements by an angle that grows with the position: queries and keys then know how far apart they are.
+/// Rotates pairs of elements by an angle that grows with the position, so that scores depend on distances.
 class rotation {
  public:
   rotation(int positions, int width) : half_(width / 2) {
@@ -89,7 +89,7 @@ class rotation {
     }
   }
 
-  /// Turns each row, of which there is one per position; `direction` -1 turns back, which is the gradient.
+  /// Rotates each row; there is one row per position. `direction` -1 rotates back, which is the gradient.
   void turn(matrix& x, float direction) const {
     for (Index row = 0; row < x.rows(); ++row) {
       for (int i = 0; i < half_; ++i) {
@@ -110,7 +110,7 @@ class rotation {
 
 // ── Softmax ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Makes the first `count` elements of a row probabilities. Returns the logarithm of what they were divided by.
+/// Converts the first `count` elements of a row to probabilities. Returns the logarithm of their divisor.
 inline double softmax(float* row, Index count) noexcept {
   float highest = row[0];
   for (Index i = 1; i < count; ++i) highest = std::max(highest, row[i]);
@@ -123,7 +123,7 @@ inline double softmax(float* row, Index count) noexcept {
   return std::log(total) + static_cast<double>(highest);
 }
 
-/// Row t becomes probabilities of the positions up to t, and zero after it.
+/// Converts row t to probabilities of the positions up to t, and zeros after it.
 inline void causal_softmax(matrix& scores) {
   for (Index row = 0; row < scores.rows(); ++row) {
     softmax(scores.data() + row * scores.cols(), row + 1);
@@ -131,7 +131,7 @@ inline void causal_softmax(matrix& scores) {
   }
 }
 
-/// The gradient of the scores, in place of that of the probabilities.
+/// Replaces the gradient of the probabilities by that of the scores.
 inline void softmax_backward(const matrix& probabilities, matrix& gradient) {
   for (Index row = 0; row < probabilities.rows(); ++row) {
     const float* const p = probabilities.data() + row * probabilities.cols();

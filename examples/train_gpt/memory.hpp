@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where a rank's parameters, their gradients and the optimizer's states are kept, at any ZeRO stage, with gradients
-/// added as floats or exactly: one interface, so that the model is compiled once and knows of none of that.
+/// Storage of a rank's parameters, gradients and optimizer states, for any ZeRO stage, with gradients added as floats
+/// or exactly: one interface, so that the model is compiled once, independently of these choices.
 #pragma once
 
 #include "device_sums.hpp"
@@ -20,25 +20,25 @@ namespace gpt {
 
 struct memory_options {
   int zero = 0;
-  int shards = 1;  ///< data-parallel ranks, next to each other, that share one copy of what is sharded
+  int shards = 1;  ///< number of adjacent data-parallel ranks that share one sharded copy
   bool exact = false;
-  bool narrow = false;                  ///< parameters in bfloat16, and a wider copy with the optimizer's states
-  bool narrow_wire = false;             ///< gradients travel as bfloat16; not with `exact`
-  std::shared_ptr<device_sums> device;  ///< where floats are added up over ranks; null: on the host
+  bool narrow = false;                  ///< parameters in bfloat16, and a float copy in the optimizer's states
+  bool narrow_wire = false;             ///< gradients are sent as bfloat16; not with `exact`
+  std::shared_ptr<device_sums> device;  ///< device on which floats are added over ranks; null: host
   double clip = 1;                      ///< the largest norm of the mean gradient
   double weight_decay = 0.1;
   std::size_t bucket_bytes = std::size_t{256} << 10;
 };
 
-/// What one optimizer step found. Equal on all ranks, the times apart.
+/// The results of one optimizer step. Equal on all ranks, except for the times.
 struct step_found {
   double tokens = 0;
   double gradient_norm = 0;  ///< of the mean gradient, before clipping
-  bool finite = true;        ///< else the step was not taken
+  bool finite = true;        ///< otherwise the step was skipped
   double exposed_seconds = 0;
 };
 
-/// Consecutive elements of a parameter, or of what the optimizer keeps beside it: see hocket/optimizer/state.hpp.
+/// Consecutive elements of a parameter or of its optimizer states: see hocket/optimizer/state.hpp.
 struct saved_piece {
   std::string array;
   std::string parameter;
@@ -47,7 +47,7 @@ struct saved_piece {
   std::vector<float> values;
 };
 
-/// What a rank's memory has to keep so that training can go on, on this mesh or another.
+/// A rank's part of a checkpoint, from which training can continue on this mesh or another.
 struct saved_memory {
   std::uint64_t optimizer_steps = 0;
   std::vector<saved_piece> pieces;
@@ -61,46 +61,46 @@ class training_memory {
   training_memory& operator=(const training_memory&) = delete;
   virtual ~training_memory() = default;
 
-  /// First values, equal on all ranks that have the parameter.
+  /// Sets initial values, which must be equal on all ranks that have the parameter.
   virtual void set(std::size_t i, std::span<const float> values) = 0;
-  /// The parameters from `first` on, `count` of them, will be used; fetches them where each rank has a part of them.
+  /// Starts to gather `count` parameters from `first` on, which will be used, if they are sharded.
   virtual void fetch(std::size_t first, std::size_t count) = 0;
-  /// They will not be used for a while.
+  /// Releases parameters that will not be used for some time.
   virtual void release(std::size_t first, std::size_t count) = 0;
   virtual std::span<const float> weights(std::size_t i) = 0;
 
-  /// One pass of the pipeline, of which a step has `of`.
+  /// Begins pass number `pass` of the pipeline; a step has `of` passes.
   virtual void begin_pass(int pass, int of) = 0;
   virtual void add_gradient(std::size_t i, std::span<const float> gradient) = 0;
-  /// All microbatches of this pass have added theirs.
+  /// Call after all microbatches of this pass have added their gradients of parameter `i`.
   virtual void ready(std::size_t i) = 0;
-  /// Whether gradients leave when they are ready, or all of them at the end of the pass.
+  /// Sets whether gradients are sent when they are ready, or all of them at the end of the pass.
   virtual void set_overlap(bool overlaps) = 0;
-  /// @param tokens that the microbatches of this rank predicted
+  /// @param tokens number of bytes that the microbatches of this rank predicted
   virtual void end_pass(double tokens) = 0;
-  /// Adds up over the data-parallel ranks, and takes the step. Collective over these and the model's.
-  /// @param scale what losses were multiplied with
+  /// Sums gradients over the data-parallel ranks and takes the step. Collective over these and the ranks of the model.
+  /// @param scale factor of the losses
   virtual step_found end_step(double scale, double learning_rate) = 0;
 
-  /// This rank's part of what has to be kept; and going on from those of all ranks, of any mesh.
+  /// Returns this rank's part of a checkpoint; and restores from the parts of all ranks of any mesh.
   virtual saved_memory state() = 0;
   virtual void restore(const saved_memory& from) = 0;
 
-  /// Ends what this rank has under way with others, with a reason that they hear.
+  /// Revokes this rank's communicators; other ranks fail with `reason`.
   virtual void revoke(const std::string& reason) = 0;
 
-  /// Bytes that stay from step to step, and the most that there were, as counted.
+  /// Bytes stored between steps, and the maximum, as counted.
   virtual std::size_t bytes() const = 0;
   virtual std::size_t peak_bytes() const = 0;
-  /// What the formula says of the former.
+  /// Bytes stored between steps, by the formula.
   virtual std::size_t predicted_bytes() const = 0;
-  /// What this rank moves in a step for gradients and parameters, by the formula.
-  /// @param rounds how often a step goes through the layers, forward and backward
-  /// @param forward_only elements of parameters that the backward pass does without
+  /// Returns the bytes that this rank moves per step for gradients and parameters, by the formula.
+  /// @param rounds number of forward and backward passes through the layers per step
+  /// @param forward_only elements of parameters that the backward pass does not need
   virtual double predicted_traffic(int passes, int rounds, std::size_t forward_only) const = 0;
-  /// Waits for what is still on its way of the last step. Collective.
+  /// Waits for transfers of the last step that are still in flight. Collective.
   virtual void settle() = 0;
-  /// What this rank has moved for them so far.
+  /// Returns the traffic of this rank for gradients and parameters so far.
   virtual hocket::traffic moved() const = 0;
 };
 
@@ -111,10 +111,10 @@ using memory_maker = std::unique_ptr<training_memory>(const hocket::ucx::communi
 
 /// @param data the ranks with the same part of the model
 /// @param model the ranks with the same data
-/// @param first_of_copies whether this rank is the one that counts where ranks of `model` have copies
+/// @param first_of_copies whether this rank counts for the norm if ranks of `model` have copies of a parameter
 memory_maker make_memory;
 
-// What `make_memory` chooses from. Each is in a file of its own, as it takes as long to compile as all the rest.
+// `make_memory` calls one of these. Each is in a separate file because it takes as long to compile as all other code.
 memory_maker make_float_memory, make_bfloat16_memory, make_exact_float_memory, make_exact_bfloat16_memory;
 
 }  // namespace gpt

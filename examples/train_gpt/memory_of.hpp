@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `training_memory` for one type of gradients, one of parameters, and all ZeRO stages. Compiled once for each pair of
-/// types, in memory_*.cpp.
+/// `training_memory` for one type of gradients, one type of parameters, and all ZeRO stages. Compiled once for each
+/// pair of types, in memory_*.cpp.
 #pragma once
 
 #include "memory.hpp"
@@ -32,7 +32,7 @@
 
 namespace gpt {
 
-/// Layer by layer: so zero<3> gathers them, and the others must add in the same buckets to have the same bits.
+/// Returns a layout with a unit per layer: zero<3> gathers layers, and other stages need equal buckets for equal bits.
 inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, bool first_of_copies,
                                           std::size_t bucket_bytes) {
   std::vector<hocket::parameter> parameters;
@@ -45,8 +45,8 @@ inline hocket::parameter_layout layout_of(const std::vector<entry>& entries, boo
   return hocket::parameter_layout(std::move(parameters), hocket::bucket_limits::of<float>(bucket_bytes, bucket_bytes));
 }
 
-/// Sends a bucket of gradients as it is, or, where that is wanted and the sum is not exact, as bfloat16 or from memory of a
-/// device.
+/// Reduces a bucket of gradients: unchanged, or, if requested and the sum is not exact, as bfloat16 or in device
+/// memory.
 struct bucket_reduction : hocket::piecewise_reduction {
   bool narrow = false;
   std::shared_ptr<device_sums> device;
@@ -77,8 +77,8 @@ struct bucket_reduction : hocket::piecewise_reduction {
   static constexpr auto as_bfloat16 = hocket::with(hocket::wire<hocket::bfloat16>);
 };
 
-/// @tparam T of gradients: `float` or `exact_sum<float>`
-/// @tparam P of parameters: `float` or `bfloat16`
+/// @tparam T type of gradients: `float` or `exact_sum<float>`
+/// @tparam P type of parameters: `float` or `bfloat16`
 template <class T, class P, int Stage>
 class memory_of final : public training_memory {
   static constexpr auto stage = hocket::zero<Stage>;
@@ -140,7 +140,7 @@ class memory_of final : public training_memory {
   }
   void add_gradient(std::size_t i, std::span<const float> gradient) override {
     gradients_.add(i, gradient);
-    if (overlaps_) gradients_.progress();  // a layer computes for long between two of its own that are ready
+    if (overlaps_) gradients_.progress();  // because a layer computes for a long time between two calls of `ready`
   }
   void ready(std::size_t i) override {
     if (overlaps_) gradients_.ready(i);
@@ -154,7 +154,7 @@ class memory_of final : public training_memory {
     const double divisor = totals.count * scale;
     for (auto& each : widened_) each = {};
     if (norm.finite) optimizer_->step(gradients_, learning_rate, norm.step_factor(divisor, options_.clip));
-    // Whether it is infinite or not a number depends on where the first sum overflows.
+    // Report one value, because whether the norm is infinite or NaN depends on which sum overflows first.
     const double length = norm.finite ? norm.value / divisor : std::numeric_limits<double>::infinity();
     return {totals.count, length, norm.finite, totals.exposed_seconds + parameters_.take_time().exposed_seconds};
   }
@@ -208,12 +208,12 @@ class memory_of final : public training_memory {
     const auto wire = static_cast<double>(options_.narrow_wire ? sizeof(hocket::bfloat16) : sizeof(T));
     const double gradient = elements * wire;
     const double parameters = elements * static_cast<double>(sizeof(P));
-    // A rank's piece is added up over the copies once.
+    // A rank's shard is summed over the copies once.
     const double copies = 2 * share_of_others(replicas_) * static_cast<double>(layout_.size()) / shards_.size() * wire;
     if (Stage == 0) return gradient + copies + elements * static_cast<double>(sizeof(T));
     if (Stage == 1) return gradient + copies + parameters;
     if (Stage == 2) return passes * gradient + copies + parameters;
-    // Layers gather for each round's two directions.
+    // Layers gather parameters in both passes of each round.
     const double once = static_cast<double>(forward_only) * others * static_cast<double>(sizeof(P));
     return passes * gradient + copies + rounds * (2 * parameters - once);
   }
@@ -229,7 +229,7 @@ class memory_of final : public training_memory {
  private:
   static constexpr bool is_narrow = !std::same_as<P, float>;
 
-  /// It makes a wider copy of the parameters: when they have their values.
+  /// Creates the optimizer after the parameters have their values, because it may make a float copy of them.
   void make_optimizer() {
     if (optimizer_) return;
     optimizer_.emplace(parameters_, hocket::adamw{.weight_decay = options_.weight_decay}, ledger_.account("states"));
@@ -244,14 +244,14 @@ class memory_of final : public training_memory {
   memory_options options_;
   hocket::memory_ledger ledger_;
   hocket::parameter_layout layout_;
-  communicator shards_;    ///< the data-parallel ranks that share a copy of what is sharded
-  communicator replicas_;  ///< those that hold the same part of each copy
-  communicator fetching_;  ///< parameters are fetched while gradients leave: each in an order of its own
+  communicator shards_;    ///< the data-parallel ranks that share a sharded copy
+  communicator replicas_;  ///< the ranks that have the same shard of each copy
+  communicator fetching_;  ///< separate, because parameters are fetched while gradients are reduced
   parameters_type parameters_;
   gradients_type gradients_;
   std::optional<optimizer_type> optimizer_;
   bool overlaps_ = true;
-  std::vector<hocket::flat_buffer<float>> widened_;  ///< parameters that are computed with, where they are narrow
+  std::vector<hocket::flat_buffer<float>> widened_;  ///< float copies for computations, if parameters are narrow
 };
 
 template <class T, class P>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The gradient of the model against differences of its loss, for every parameter, in one and in two stages.
+// Compares the model's gradient with difference quotients of its loss, for every parameter, in one and in two stages.
 #include "first_values.hpp"
 #include "plain_memory.hpp"
 #include "stage.hpp"
@@ -21,7 +21,7 @@ using namespace gpt;
 
 constexpr model_shape shape{.layers = 2, .width = 16, .heads = 2, .context = 8};
 
-/// Six sequences, of which each microbatch has some.
+/// Six sequences, divided over the microbatches.
 struct text {
   std::vector<std::uint8_t> bytes;
   std::vector<microbatch> batch;
@@ -40,7 +40,7 @@ std::vector<std::vector<float>> first_parameters() {
   std::vector<std::vector<float>> all;
   for (const entry& each : entries_of(shape, {0, shape.layers}, {0, shape.heads})) {
     all.push_back(first_values(each, shape, 7));
-    // Larger than for training: differences of the loss then stand out from its rounding.
+    // Larger than for training, so that differences of the loss exceed its rounding errors.
     if (!each.is_gain()) {
       for (float& value : all.back()) value *= 2;
     }
@@ -48,7 +48,7 @@ std::vector<std::vector<float>> first_parameters() {
   return all;
 }
 
-/// The sum of the losses; gradients are left in `memory`.
+/// Returns the sum of the losses; `memory` has the gradients afterwards.
 double pass(plain_memory& memory, const text& data, int stages, bool exact) {
   block_sum sum(nullptr, exact);
   std::vector<stage> all;
@@ -97,8 +97,8 @@ TEST_CASE("the gradient of every parameter is the difference quotient of the los
           return slope;
         };
         INFO(entries[i].name() << ", " << stages << " stages, exact: " << exact);
-        // Along the gradient itself, where the slope is steepest, and along others, which know nothing of it: what is
-        // missing of a gradient does not show along what is left of it.
+        // Along the gradient itself, where the slope is steepest, and along independent directions: a missing part of a
+        // gradient does not show along the rest of it.
         std::vector<double> along = expected;
         for (double& each : along) each /= length;
         CHECK(slope_along(along, 2e-3) == Approx(length).epsilon(0.01));
@@ -134,7 +134,7 @@ TEST_CASE("sequences that are computed with alone give the same bits in any micr
   }
 }
 
-TEST_CASE("sequences that are computed with together give the same gradient, but for rounding") {
+TEST_CASE("sequences that are computed with together give the same gradient, except for rounding") {
   make_products_repeatable();
   const text data;
   plain_memory together(first_parameters()), alone(first_parameters());

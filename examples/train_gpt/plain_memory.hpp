@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Parameters and gradients of a model that nobody shares: for looking at what was learned, and for tests.
+/// Parameters and gradients of a model in one process, for evaluation and for tests.
 #pragma once
 
 #include "memory.hpp"

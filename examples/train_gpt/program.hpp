@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the program is told, and what one of its ranks does.
+/// The options of the program, and the work of one of its ranks.
 #pragma once
 
 #include "training.hpp"
@@ -27,13 +27,13 @@ struct program_options {
   training_options training;
 };
 
-/// The pipeline's. Throws where there is none for these options, and says which there would be.
+/// Returns the schedule of the pipeline. Throws if there is none for these options, with the valid ones in the error.
 hocket::plan::pipeline::schedule schedule_of(const program_options& options);
 
-/// Throws where the text or the checkpoint to go on from can't be read, or losses can't be written.
+/// Throws if the text or the checkpoint to resume from can't be read, or if losses can't be written.
 void check_files(const program_options& options);
 
-/// Removes what ranks that were killed have left of files that they did not write to their end. For who has started them.
+/// Removes unfinished files of ranks that were killed. For the process that started the ranks.
 void remove_unfinished_files(const program_options& options);
 
 /// Connects, trains, and reports. Returns the exit code.

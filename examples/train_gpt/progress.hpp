@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One line that says how training goes: on a terminal it is rewritten in place, elsewhere a new line comes every few
-/// seconds.
+/// A line with the progress of the training: rewritten in place on a terminal, otherwise printed every few seconds.
 #pragma once
 
 #include "training.hpp"
@@ -15,8 +14,8 @@ namespace gpt {
 
 class progress_line {
  public:
-  /// @param bytes_per_step that all ranks predict together
-  /// @param first steps that were taken before
+  /// @param bytes_per_step number of bytes that all ranks together predict in a step
+  /// @param first number of steps taken before
   progress_line(int steps, int first, double bytes_per_step)
       : steps_(steps), first_(first), bytes_per_step_(bytes_per_step), on_terminal_(isatty(STDOUT_FILENO) == 1) {}
 

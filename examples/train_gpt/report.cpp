@@ -35,7 +35,7 @@ std::string mebibytes(std::size_t bytes) {
   return text;
 }
 
-/// Waits until the disk has it: else a host that loses its power may keep a file's new name, and not what is in it.
+/// Waits until the disk has stored the file: otherwise a power failure may preserve its new name without its content.
 std::error_code flush_to_disk(const std::filesystem::path& path) {
   const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   std::error_code problem;
@@ -95,9 +95,9 @@ std::string html(const report& of) {
   page +=
       "</table>\n<h2>Loss</h2>\n" + of.loss_svg + "<h2>One step: planned above, measured below</h2>\n" +
       of.schedule_svg +
-      "<h2>Memory</h2>\n<p>Dark: kept from step to step. Light: at most, with what is gathered or on its way. Line: by "
-      "the formula.</p>\n" +
-      draw_memory(of.memory) + "<h2>What it writes</h2>\n<pre>" + escaped(of.sample) + "</pre>\n</body></html>\n";
+      "<h2>Memory</h2>\n<p>Dark: stored between steps. Light: maximum, including gathered data and data in transit. "
+      "Line: by the formula.</p>\n" +
+      draw_memory(of.memory) + "<h2>Generated text</h2>\n<pre>" + escaped(of.sample) + "</pre>\n</body></html>\n";
   return page;
 }
 
@@ -112,11 +112,11 @@ namespace {
 
 std::filesystem::path target_of(const std::string& path) {
   std::error_code problem;
-  std::filesystem::path target = std::filesystem::weakly_canonical(path, problem);  // a link stays one
+  std::filesystem::path target = std::filesystem::weakly_canonical(path, problem);  // so that a link is not replaced
   return problem ? std::filesystem::path(path) : target;
 }
 
-/// What is written before it gets the name `target`.
+/// Returns the name of the file that is written and then renamed to `target`.
 std::string part_of(const std::filesystem::path& target) { return target.string() + ".part"; }
 
 }  // namespace
@@ -125,7 +125,7 @@ void write_file(const std::string& path, const std::string& text) {
   namespace fs = std::filesystem;
   std::error_code problem;
   const fs::path target = target_of(path);
-  // A file is whole or not there; what is no file, as a pipe, is written to.
+  // A regular file is replaced atomically; anything else, such as a pipe, is written to directly.
   const fs::file_status found = fs::symlink_status(target, problem);
   const bool replaces = !fs::exists(found) || fs::is_regular_file(found);
   const std::string part = replaces ? part_of(target) : path;
@@ -137,7 +137,7 @@ void write_file(const std::string& path, const std::string& text) {
   if (file) {
     if (replaces) problem = flush_to_disk(part);
     if (replaces && !problem) fs::rename(part, target, problem);
-    if (replaces && !problem) flush_to_disk(target.parent_path());  // not every file system can
+    if (replaces && !problem) flush_to_disk(target.parent_path());  // not every file system supports this
   } else {
     problem = {errno != 0 ? errno : EIO, std::generic_category()};
   }

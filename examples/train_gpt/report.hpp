@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a training came to, as one page that a browser opens without a network: numbers, the loss, the schedule as it
-/// was planned and as it ran, and what each rank kept in memory.
+/// The results of a training as one page that a browser can open offline: numbers, the loss, the schedule as planned
+/// and as run, and the memory of each rank.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace gpt {
 
-/// What one rank kept, in bytes.
+/// Memory of one rank, in bytes.
 struct rank_memory {
   std::size_t predicted = 0;  ///< by the formula
-  std::size_t counted = 0;    ///< from step to step
-  std::size_t peak = 0;       ///< with what was gathered, or on its way
+  std::size_t counted = 0;    ///< stored between steps
+  std::size_t peak = 0;       ///< maximum, including gathered data and data in transit
 };
 
 struct report {
@@ -26,18 +26,18 @@ struct report {
   std::string sample;
 };
 
-/// Bars for each rank, as SVG.
+/// Draws bars for each rank, as SVG.
 std::string draw_memory(const std::vector<rank_memory>& ranks);
 
-/// The page, as HTML with its pictures in it.
+/// Returns the page as HTML with embedded pictures.
 std::string html(const report& of);
 
-/// Makes the folder, if it is missing. Throws where nothing can be written into it.
+/// Creates the folder if it is missing. Throws if it is not writable.
 void make_folder(const std::string& path);
 
-/// Writes `text` to the file `path`: all of it, or, where that fails, nothing; then raises.
+/// Writes `text` to the file `path` atomically. If that fails, leaves the file unchanged and throws.
 void write_file(const std::string& path, const std::string& text);
-/// What a process that was killed has left of a file that it did not write to its end, goes.
+/// Removes the unfinished file that a killed process left beside `path`.
 void remove_unfinished_file(const std::string& path);
 
 }  // namespace gpt

@@ -46,7 +46,7 @@ std::string formatted(const char* format, Values... values) {
   return text;
 }
 
-/// The text with what a terminal can't show replaced.
+/// Returns the text with characters replaced that a terminal can't show.
 std::string printable(std::string text) {
   for (char& each : text) {
     if (each != '\n' && (each < ' ' || each > '~')) each = '?';
@@ -60,7 +60,7 @@ std::size_t parameters_of(const model_shape& shape) {
   return count;
 }
 
-/// What is about to happen: names and values.
+/// Returns the configuration of the training as names and values.
 std::vector<std::pair<std::string, std::string>> facts_of(const program_options& options, std::size_t text_bytes,
                                                           const schedules::schedule& plan) {
   const training_options& training = options.training;
@@ -69,26 +69,27 @@ std::vector<std::pair<std::string, std::string>> facts_of(const program_options&
                                          "a part of states and gradients",
                                          "a part of states, gradients and parameters"};
   const double bubble = schedules::run_clock(plan).bubble_share();
-  return {{"text", formatted("%s, %.1f KB, the last twentieth held out", options.text.c_str(),
-                             static_cast<double>(text_bytes) / 1000)},
-          {"model", formatted("%zu parameters: %d layers, width %d, %d heads, context of %d bytes",
-                              parameters_of(training.shape), training.shape.layers, training.shape.width,
-                              training.shape.heads, training.shape.context)},
-          {"mesh",
-           formatted("%d ranks: dp %d x pp %d x tp %d", spread.ranks(), spread.data, spread.pipeline, spread.tensor)},
-          {"sharding",
-           formatted("zero %d: each dp rank keeps %s%s", spread.zero, kept[spread.zero],
-                     spread.replicas() > 1 && spread.zero > 0
-                         ? formatted(", dealt to %d of them; %d copies", spread.shards(), spread.replicas()).c_str()
-                         : "")},
-          {"batch", formatted("%d sequences: %d passes of %d microbatches on each dp rank, %s sums", training.sequences,
-                              spread.passes, spread.microbatches, training.exact ? "exact" : "floating-point")},
-          {"numbers", formatted("parameters in %s, gradients travel as %s%s%s", options.precision.c_str(),
-                                training.exact ? "exact sums" : options.wire.c_str(),
-                                training.on_device ? ", from memory of a GPU" : "",
-                                spread.spread_rows && spread.tensor > 1 ? "; rows between blocks spread over tp" : "")},
-          {"schedule", formatted("%s, bubble %.0f %% if all stages take equally long", std::string(plan.name()).c_str(),
-                                 100 * bubble)}};
+  return {
+      {"text", formatted("%s, %.1f KB, the last twentieth held out", options.text.c_str(),
+                         static_cast<double>(text_bytes) / 1000)},
+      {"model",
+       formatted("%zu parameters: %d layers, width %d, %d heads, context of %d bytes", parameters_of(training.shape),
+                 training.shape.layers, training.shape.width, training.shape.heads, training.shape.context)},
+      {"mesh",
+       formatted("%d ranks: dp %d x pp %d x tp %d", spread.ranks(), spread.data, spread.pipeline, spread.tensor)},
+      {"sharding",
+       formatted("zero %d: each dp rank stores %s%s", spread.zero, kept[spread.zero],
+                 spread.replicas() > 1 && spread.zero > 0
+                     ? formatted(", sharded over %d of them; %d copies", spread.shards(), spread.replicas()).c_str()
+                     : "")},
+      {"batch", formatted("%d sequences: %d passes of %d microbatches on each dp rank, %s sums", training.sequences,
+                          spread.passes, spread.microbatches, training.exact ? "exact" : "floating-point")},
+      {"numbers",
+       formatted("parameters in %s, gradients sent as %s%s%s", options.precision.c_str(),
+                 training.exact ? "exact sums" : options.wire.c_str(), training.on_device ? ", from GPU memory" : "",
+                 spread.spread_rows && spread.tensor > 1 ? "; rows between blocks sharded over tp" : "")},
+      {"schedule", formatted("%s, bubble %.0f %% if all stages take equally long", std::string(plan.name()).c_str(),
+                             100 * bubble)}};
 }
 
 void print(const std::vector<std::pair<std::string, std::string>>& facts) {
@@ -96,7 +97,7 @@ void print(const std::vector<std::pair<std::string, std::string>>& facts) {
     std::printf("%-10s %s\n", (name + (name.empty() ? "" : ":")).c_str(), value.c_str());
 }
 
-/// What the parts of the model are over each axis.
+/// Returns the placement of the parts of the model along each axis.
 std::vector<std::pair<std::string, std::string>> placements_of(const training_options& training) {
   const int zero = training.spread.zero;
   const std::string copies = "dp replicated";
@@ -105,7 +106,7 @@ std::vector<std::pair<std::string, std::string>> placements_of(const training_op
           ? "dp shard"
           : formatted("dp shard over %d, replicated over %d", training.spread.shards(), training.spread.replicas());
   const std::string own = ", pp by stage, tp by block";
-  // Up to stage 1 a rank has the whole gradient of its own data; what is summed of it is all, or its piece.
+  // Up to stage 1 a rank stores the whole gradient of its data, and then the sum of all of it or of its shard.
   const std::string gradients = zero >= 2 ? spread : "dp partial sum, then " + (zero == 1 ? spread : copies);
   return {{"placement", "heads, hidden units: parameters " + (zero >= 3 ? spread : copies) + ", gradients " +
                             gradients + ", states " + (zero >= 1 ? spread : copies) + own},
@@ -114,7 +115,7 @@ std::vector<std::pair<std::string, std::string>> placements_of(const training_op
                    (training.spread.spread_rows ? "shard of rows" : "replicated") + ", inside partial sums"}};
 }
 
-/// Per step.
+/// Formats the traffic per step.
 std::string in_words(const traffic_by_use& moved, double steps) {
   const double unit = 1e6 * steps;
   return formatted("%.3f MB (gradients and parameters %.3f, pipeline %.3f, tensor-parallel sums %.3f)",
@@ -146,19 +147,19 @@ std::vector<std::pair<std::string, std::string>> memory_of(const std::vector<ran
   return lines;
 }
 
-/// What rank 0 keeps, and every rank that keeps something else than the formula says.
+/// Prints the memory of rank 0, and of every rank that differs from the formula.
 void print_differences(const std::vector<rank_memory>& ranks) {
   std::size_t right = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const rank_memory& each = ranks[rank];
     right += each.counted == each.predicted ? 1 : 0;
     if (rank > 0 && each.counted == each.predicted) continue;
-    std::printf("rank %zu keeps %zu bytes, by the formula %zu\n", rank, each.counted, each.predicted);
+    std::printf("rank %zu stores %zu bytes, the formula gives %zu\n", rank, each.counted, each.predicted);
   }
-  std::printf("%zu of %zu ranks keep what the formula says\n", right, ranks.size());
+  std::printf("%zu of %zu ranks store what the formula gives\n", right, ranks.size());
 }
 
-/// A line per step: its number, the loss and the gradient's norm as decimals, and the bits of both.
+/// Returns a line per step: its number, the loss and the gradient's norm as decimals, and the bits of both.
 std::string losses_of(const std::vector<step_record>& steps, int first) {
   std::string text = "step loss gradient_norm loss_bits gradient_norm_bits\n";
   int number = first;
@@ -169,7 +170,7 @@ std::string losses_of(const std::vector<step_record>& steps, int first) {
   return text;
 }
 
-/// The last step, as it ran on the pipeline ranks of the first copy, beside its plan at measured costs; in milliseconds.
+/// Draws the last step as it ran on the pipeline ranks of the first copy, beside its plan at measured costs; in ms.
 std::string draw_step(const schedules::schedule& plan, schedules::timeline run) {
   for (auto& each : run) {
     each.begin *= 1e3;
@@ -179,7 +180,7 @@ std::string draw_step(const schedules::schedule& plan, schedules::timeline run) 
   return schedules::draw_comparison_svg(plan, planned, run, {.unit = "ms"});
 }
 
-/// How much of the last step's time ranks of the pipeline did not compute.
+/// Returns the share of the last step's time in which ranks of the pipeline did not compute.
 double bubble_of(const schedules::timeline& run, int ranks) {
   double busy = 0, begin = run.empty() ? 0 : run.front().begin, end = begin;
   for (const auto& each : run) {
@@ -190,7 +191,7 @@ double bubble_of(const schedules::timeline& run, int ranks) {
   return end > begin ? 1 - busy / (ranks * (end - begin)) : 0;
 }
 
-/// The median wait for gradients, of the steps in which they left while the backward pass still ran, or of the others.
+/// Returns the median wait for gradients of the steps that overlapped them with the backward pass, or of the others.
 double exposed_seconds(const std::vector<step_record>& steps, bool overlapped) {
   std::vector<double> seconds;
   for (const step_record& step : steps) {
@@ -202,28 +203,27 @@ double exposed_seconds(const std::vector<step_record>& steps, bool overlapped) {
   return *middle;
 }
 
-/// What became of what was predicted.
+/// Returns measured values of the quantities that were predicted.
 std::vector<std::pair<std::string, std::string>> found_of(const program_options& options,
                                                           const std::vector<step_record>& steps, double planned_bubble,
                                                           double bubble, const trainer& training,
                                                           long long skipped_before) {
   std::vector<std::pair<std::string, std::string>> found;
-  found.emplace_back(
-      "bubble", formatted("%.0f %% of the last pass, waits for messages between stages included; %.0f %% by the plan",
-                          100 * bubble, 100 * planned_bubble));
+  found.emplace_back("bubble",
+                     formatted("%.0f %% of the last pass, with waits for messages between stages; %.0f %% by the plan",
+                               100 * bubble, 100 * planned_bubble));
   const double with = exposed_seconds(steps, true), without = exposed_seconds(steps, false);
   if (without > 0) {
     const double hidden = 100 * (1 - with / without);
-    found.emplace_back("overlap",
-                       formatted("%.2f ms of a step wait for gradients; %.2f ms where they leave after the backward "
-                                 "pass, as in every eighth step: %s",
-                                 1e3 * with, 1e3 * without,
-                                 hidden > 0 ? formatted("%.0f %% hidden", hidden).c_str() : "nothing gained here"));
+    found.emplace_back(
+        "overlap",
+        formatted("a step waits %.2f ms for gradients, and %.2f ms if they are sent after the backward "
+                  "pass, as in every eighth step: %s",
+                  1e3 * with, 1e3 * without, hidden > 0 ? formatted("%.0f %% hidden", hidden).c_str() : "no gain"));
   }
   if (options.training.loss_scale > 0 || training.skipped() > 0) {
     found.emplace_back("loss scale",
-                       formatted("%g in the last step; %lld of %zu steps skipped, as a gradient was not "
-                                 "finite",
+                       formatted("%g in the last step; %lld of %zu steps skipped because a gradient was not finite",
                                  steps.back().loss_scale, training.skipped() - skipped_before, steps.size()));
   }
   return found;
@@ -245,10 +245,10 @@ result look_at(const program_options& options, const split_text& text, std::vect
 void print(const result& found) {
   std::printf("held-out loss: %.4f nats/byte (%.3f bits), the bigram model's: %.4f nats/byte (%.3f bits)\n",
               found.held_out, found.held_out / std::numbers::ln2, found.bigram, found.bigram / std::numbers::ln2);
-  std::printf("\nWhat it writes:\n----\n%s\n----\n\n", found.sample.c_str());
+  std::printf("\nGenerated text:\n----\n%s\n----\n\n", found.sample.c_str());
 }
 
-/// Whether the program is to end after this step. A gradient that a loss scale made infinite is nothing bad.
+/// Returns whether the program must stop after this step. A gradient that a loss scale made infinite is no reason.
 bool ends_badly(const program_options& options, const step_record& last) {
   return options.stop_on_nan && !last.finite && (options.training.loss_scale == 0 || !std::isfinite(last.loss));
 }
@@ -278,17 +278,15 @@ std::vector<step_record> train(trainer& training, const program_options& options
 void check_text(const program_options& options, const split_text& text) {
   const auto needed = static_cast<std::size_t>(options.training.shape.context) + 1;
   if (text.held_out.size() >= needed) return;
-  refuse("the text '" + options.text +
-         "' is too short: the twentieth of it that is held out must have more bytes than "
-         "--context " +
+  refuse("the text '" + options.text + "' is too short: its held-out twentieth must have more bytes than --context " +
          std::to_string(options.training.shape.context));
 }
 
-/// Whether a training that goes on after `taken` steps has any to take.
+/// Rejects a training that resumes after `taken` steps and has no further steps to take.
 void check_steps(const program_options& options, int taken) {
   if (taken < options.training.steps) return;
   refuse("the checkpoint in '" + options.resume + "' has " + std::to_string(taken) +
-         " steps already: give more --steps");
+         " steps already: pass a larger --steps");
 }
 
 }  // namespace
@@ -298,7 +296,7 @@ void check_files(const program_options& options) {
   check_text(options, split(bytes));
   if (!options.resume.empty()) check_steps(options, steps_of_latest(options.resume));
   if (std::filesystem::is_directory(options.losses)) {
-    refuse("--losses '" + options.losses + "' is a folder: name a file in it");
+    refuse("--losses '" + options.losses + "' is a folder: pass the name of a file");
   }
 }
 
@@ -323,7 +321,7 @@ std::string path_in(const std::string& folder, const char* name) {
 int run_rank(const program_options& options, const hocket::ucx::communicator& comm) {
   const bool speaks = comm.rank() == 0;
   if (comm.size() != options.training.spread.ranks()) {
-    refuse("there are " + std::to_string(comm.size()) + " ranks, and --dp times --pp times --tp is " +
+    refuse("there are " + std::to_string(comm.size()) + " ranks, but --dp times --pp times --tp is " +
            std::to_string(options.training.spread.ranks()));
   }
   const std::vector<std::uint8_t> bytes = read_text(options.text);
@@ -334,7 +332,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   if (speaks) make_folder(options.out);
   if (!options.checkpoint.empty()) make_folder(options.checkpoint);
   if (speaks && !options.losses.empty()) make_folder(std::filesystem::absolute(options.losses).parent_path().string());
-  hocket::barrier(comm);  // nobody trains if that can't be kept
+  hocket::barrier(comm);  // no rank trains if results can't be written
   trainer training(comm, options.training, plan);
   const std::vector<rank_memory> predicted = gather_memory(comm, training);
   if (speaks) {
@@ -348,14 +346,14 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
 
   const int first = options.resume.empty() ? 0 : training.resume(options.resume);
   check_steps(options, first);
-  if (speaks && first > 0) std::printf("goes on after step %d of %s\n", first, options.resume.c_str());
+  if (speaks && first > 0) std::printf("continues after step %d of %s\n", first, options.resume.c_str());
 
   progress_line progress(options.training.steps, first,
                          static_cast<double>(options.training.sequences) * options.training.shape.context);
   const traffic_by_use before = training.moved();
   const long long skipped_before = training.skipped();
   const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr);
-  if (ends_badly(options, steps.back())) {  // all ranks know, and leave in order
+  if (ends_badly(options, steps.back())) {  // all ranks know, and exit regularly
     std::fprintf(stderr,
                  "train_gpt: step %zu: the gradient is not finite, the loss is %g; a smaller --learning-rate may "
                  "help\n",
@@ -395,7 +393,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
     std::printf("loss curve: %s\nreport:     %s\n%s\n", path(curve_file).c_str(), path(report_file).c_str(),
                 learned ? "The model beats the bigram model." : "The bigram model is still better.");
   }
-  // Rank 0 evaluates as long as that takes. That it ends, or fails, is heard at once.
+  // Rank 0 may evaluate for a long time. The other ranks notice its end or its failure immediately.
   hocket::barrier(comm, hocket::with(hocket::timeout(std::chrono::hours(24))));
   return learned || !options.must_learn ? 0 : 1;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the model consists of: its sizes, and the list of its parameters.
+/// The structure of the model: its sizes, and the list of its parameters.
 ///
-/// A layer is a sum of *blocks*: an attention head, or a slice of the hidden units, with the weights that lead into it
-/// and out of it. A block is what tensor parallelism deals out, and never cuts. So each parameter is whole on one rank,
-/// and what is computed with it does not depend on how many ranks there are.
+/// A layer is a sum of *blocks*: an attention head, or a slice of the hidden units, with its input and output weights.
+/// Tensor parallelism distributes whole blocks and never cuts one. So each parameter is complete on one rank, and
+/// computations with it do not depend on the number of ranks.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace gpt {
 struct model_shape {
   int layers = 4;
   int width = 64;
-  int heads = 4;     ///< and as many slices of the hidden units
-  int context = 64;  ///< positions that a sequence has
+  int heads = 4;     ///< also the number of slices of the hidden units
+  int context = 64;  ///< positions of a sequence
 
   static constexpr int vocabulary = 256;  ///< bytes
   int head_width() const noexcept { return width / heads; }
@@ -28,23 +28,23 @@ struct model_shape {
 
 constexpr int most_layers = 1024, most_width = 1 << 16;
 
-/// The multiple of `step` that is nearest to `wanted`, from `step` on and not above `most`, which is no less.
+/// Returns the multiple of `step` nearest to `wanted`, at least `step` and at most `most`. Requires `most >= step`.
 inline int nearest_multiple(int wanted, int step, int most) noexcept {
   return std::clamp((wanted + step / 2) / step, 1, most / step) * step;
 }
 
-/// Raises where sizes do not fit each other.
+/// Throws if sizes do not fit each other.
 inline void check(const model_shape& shape) {
   if (shape.width % shape.heads != 0 || shape.width / shape.heads % 2 != 0) {
     throw std::invalid_argument("--width " + std::to_string(shape.width) + " over --heads " +
                                 std::to_string(shape.heads) +
-                                " must be a whole, even number of elements per head, as rotary positions turn pairs: "
-                                "the nearest that is: --width " +
+                                " must give an even number of elements per head, because rotary positions turn pairs: "
+                                "the nearest valid value is --width " +
                                 std::to_string(nearest_multiple(shape.width, 2 * shape.heads, most_width)));
   }
 }
 
-/// What a parameter is.
+/// Kind of a parameter.
 enum class kind {
   embedding,
   attention_gain,
@@ -61,7 +61,7 @@ enum class kind {
 struct entry {
   kind what = kind::embedding;
   int layer = -1;
-  int block = -1;  ///< a head, or a slice of the hidden units; -1: the whole layer has it, on all tensor-parallel ranks
+  int block = -1;  ///< a head, or a slice of the hidden units; -1: none, the parameter is on all tensor-parallel ranks
   int rows = 0;
   int columns = 0;
 
@@ -77,14 +77,14 @@ struct entry {
     if (block >= 0) text += ", block " + std::to_string(block);
     return text;
   }
-  /// A number that no other parameter has: what it is, wherever it lies.
+  /// Returns a unique number of the parameter, which does not depend on the rank that stores it.
   std::size_t identity() const noexcept {
     return (static_cast<std::size_t>(layer + 1) * 16 + static_cast<std::size_t>(what)) * 4096 +
            static_cast<std::size_t>(block + 1);
   }
 };
 
-/// From `first` up to, and without, `end`.
+/// The integers from `first` up to, but not including, `end`.
 struct range {
   int first = 0;
   int end = 0;
@@ -92,11 +92,11 @@ struct range {
   bool contains(int i) const noexcept { return i >= first && i < end; }
 };
 
-/// Part `i` of `whole` things cut into `parts`: contiguous, and as large as any other or larger by one.
+/// Returns part `i` of `whole` items cut into `parts` contiguous parts, whose sizes differ by at most one.
 inline range part_of(int whole, int i, int parts) noexcept { return {whole * i / parts, whole * (i + 1) / parts}; }
 
-/// The parameters of some layers, and some blocks of each, in the order of the forward pass. The first layer comes with
-/// the embedding, the last one with what turns activations into scores.
+/// Returns the parameters of some layers, and of some blocks of each, in the order of the forward pass. The first layer
+/// includes the embedding, the last one the final gain and the scores.
 inline std::vector<entry> entries_of(const model_shape& shape, range layers, range blocks) {
   std::vector<entry> all;
   const int d = shape.width;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Some consecutive layers as a stage of a pipeline: the first stage looks bytes up in the embedding, the last one
-/// computes the loss.
+/// A pipeline stage of consecutive layers: the first stage applies the embedding to the bytes, the last one computes
+/// the loss.
 ///
-/// A microbatch is computed in *chunks*: all of its sequences at once, or, where sums are exact, one after the other,
-/// as then each sequence's gradient must not depend on which others are with it.
+/// A microbatch is computed in *chunks*: all of its sequences together, or, if sums are exact, one after the other,
+/// because the gradient of a sequence must not depend on the other sequences in its microbatch.
 #pragma once
 
 #include "layer.hpp"
@@ -23,7 +23,7 @@
 
 namespace gpt {
 
-/// The bytes of one microbatch: of each sequence `context` bytes that are looked at, and one more to be predicted.
+/// The bytes of one microbatch: `context` bytes of input per sequence, and one more to predict.
 using microbatch = std::vector<std::span<const std::uint8_t>>;
 
 class stage {
@@ -31,9 +31,9 @@ class stage {
   using input_type = float;
   using output_type = float;
 
-  /// @param layers those of the stage
-  /// @param sequences of each microbatch
-  /// @param split whether each sequence is computed with alone
+  /// @param layers layers of the stage
+  /// @param sequences number of sequences per microbatch
+  /// @param split whether each sequence is computed alone
   stage(const model_shape& shape, range layers, range blocks, std::size_t first_parameter, training_memory& memory,
         block_sum& sum, int sequences, bool split);
 
@@ -43,16 +43,16 @@ class stage {
   std::size_t input_size() const { return is_first() ? 0 : elements(); }
   std::size_t output_size() const { return is_last() ? 0 : elements(); }
 
-  /// Forgets the losses of the step before.
+  /// Resets the losses of the previous step.
   void begin_step() noexcept { loss_ = {}; }
-  /// What the next pass of the pipeline computes with. Must outlive it.
-  /// @param scale what the loss is multiplied with, in front of the backward pass
+  /// Sets the data of the next pass of the pipeline, which must outlive it.
+  /// @param scale factor of the loss before the backward pass
   void begin_pass(const std::vector<microbatch>& batch, float scale = 1);
 
-  /// For tests of what happens then: the next forward pass throws.
+  /// For tests: makes the next forward pass throw.
   void fail_next(std::string reason) { failure_ = std::move(reason); }
 
-  /// The sum of the losses of all bytes predicted since `begin_step`, in nats; of the last stage.
+  /// The sum of the losses of all bytes predicted since `begin_step`, in nats; for the last stage only.
   const hocket::exact_sum<double>& loss() const noexcept { return loss_; }
 
   void forward(int m, std::span<const float> in, std::span<float> out);
@@ -61,25 +61,25 @@ class stage {
 
   std::size_t end_parameter() const noexcept { return end_; }
 
-  /// The scores of the byte that comes after the one at `position` of a sequence; of a stage that is the whole model.
+  /// Returns the scores of the byte after `position` of a sequence; for a stage that is the whole model.
   std::vector<float> scores_after(std::span<const std::uint8_t> bytes, std::size_t position);
 
  private:
   struct chunk {
     std::vector<layer_memory> layers;
-    matrix last;                ///< activations in front of the scores
-    std::vector<float> scales;  ///< of their normalisation
+    matrix last;                ///< activations before the scores
+    std::vector<float> scales;  ///< scales of their normalisation
     matrix scores_gradient;
   };
 
   Index chunk_rows() const noexcept { return Index{chunk_} * shape_.context; }
-  /// That this rank has of a chunk, and of a microbatch, between layers.
+  /// Number of elements of a chunk, and of a microbatch, that this rank stores between layers.
   std::ptrdiff_t chunk_elements() const { return std::ptrdiff_t{sum_.rows_here(chunk_rows()).size()} * shape_.width; }
   std::size_t elements() const { return static_cast<std::size_t>(sequences_ / chunk_ * chunk_elements()); }
 
   matrix chunk_of(std::span<const float> values, std::size_t c) const;
 
-  /// Calls `compute` with each layer, in the order of a pass; fetches the parameters of the next one meanwhile.
+  /// Calls `compute` with each layer in the order of a pass, and fetches the parameters of the next layer ahead.
   template <class Compute>
   void with_parameters(bool forwards, Compute compute);
 
@@ -98,9 +98,9 @@ class stage {
   template <class Visit>
   void for_each_position(int m, std::size_t c, Visit visit) const;
 
-  /// The scores of the byte after each position of `x`.
+  /// Returns the scores of the byte after each position of `x`.
   matrix scores_of(const matrix& x);
-  /// `x` has the whole rows here, whoever has which between layers.
+  /// Computes scores and losses. `x` has all rows, also with sequence parallelism.
   void score(int m, std::size_t c, matrix x, chunk& kept);
 
   matrix score_backward(const chunk& kept);
@@ -115,7 +115,7 @@ class stage {
   int chunk_;
   std::vector<layer> layers_;
   const std::vector<microbatch>* batch_ = nullptr;
-  std::vector<std::vector<chunk>> kept_;  ///< of each microbatch that is under way
+  std::vector<std::vector<chunk>> kept_;  ///< by microbatch in flight
   std::size_t left_ = 0;                  ///< microbatches whose backward pass has not begun
   float scale_ = 1;
   std::string failure_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The text that the model learns: read from a file, cut into a part to train on and a part that is held out, and
-/// from the first part the sequences that make up each step's global batch.
+/// The training text: reads it from a file, divides it into a part for training and a held-out part, and draws the
+/// sequences of each step's global batch from the former.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline std::vector<std::uint8_t> read_text(const std::string& path) {
   if (is_file) text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   if (!is_file || file.bad()) {
     throw std::runtime_error("cannot read the text '" + path +
-                             "': name another with --text FILE; './dev demo' unpacks one to build/text/jargon.txt");
+                             "': pass another with --text FILE; './dev demo' unpacks one to build/text/jargon.txt");
   }
   if (text.size() > 1 && text[0] == 0x1f && text[1] == 0x8b) {
     throw std::runtime_error("the text '" + path + "' is compressed: unpack it first, with 'gzip -d'");
@@ -34,7 +34,7 @@ inline std::vector<std::uint8_t> read_text(const std::string& path) {
   return text;
 }
 
-/// A text in two parts. The model never sees the second while it learns.
+/// A text in two parts. The second is not used for training.
 struct split_text {
   byte_span train;
   byte_span held_out;
@@ -47,7 +47,7 @@ inline split_text split(byte_span text) {
 }
 
 /// Cuts `text` into consecutive sequences of `targets` bytes to predict, each preceded by the `window` bytes that its
-/// first prediction looks at. The last sequence may be shorter. The first `window` bytes of `text` are not predicted.
+/// first prediction depends on. The last sequence may be shorter. The first `window` bytes of `text` are not predicted.
 inline std::vector<byte_span> consecutive_sequences(byte_span text, std::size_t window, std::size_t targets) {
   std::vector<byte_span> sequences;
   for (std::size_t first = window; first < text.size(); first += targets) {
@@ -57,8 +57,8 @@ inline std::vector<byte_span> consecutive_sequences(byte_span text, std::size_t 
   return sequences;
 }
 
-/// A well mixed value for each input (the finalizer of SplitMix64): randomness without a state, so that any rank can
-/// draw any number on its own.
+/// Hashes the input with the finalizer of SplitMix64: random numbers without state, so that any rank can draw any
+/// number independently.
 constexpr std::uint64_t mix(std::uint64_t value) noexcept {
   value += 0x9e3779b97f4a7c15U;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -66,11 +66,11 @@ constexpr std::uint64_t mix(std::uint64_t value) noexcept {
   return value ^ (value >> 31);
 }
 
-/// Uniform in [0, 1), with 24 random bits: every value is a float.
+/// Returns a number uniform in [0, 1) with 24 random bits, so that a float represents it exactly.
 constexpr double uniform(std::uint64_t random) noexcept { return static_cast<double>(random >> 40) * 0x1p-24; }
 
-/// Sequence number `index` of the global batch of `step`: a function of its arguments alone, so it does not depend
-/// on how many ranks share the batch.
+/// Returns sequence number `index` of the global batch of `step`. It depends only on the arguments, not on the number
+/// of ranks that share the batch.
 inline byte_span draw_sequence(byte_span text, std::size_t window, std::size_t targets, std::uint64_t seed,
                                std::uint64_t step, std::uint64_t index) {
   const std::size_t length = window + targets;

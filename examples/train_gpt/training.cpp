@@ -29,7 +29,7 @@
 namespace gpt {
 namespace {
 
-/// Rises over the first steps, then falls to a tenth as half a cosine does.
+/// Returns the learning rate: it rises linearly over the first steps, then falls to a tenth along half a cosine.
 double learning_rate_at(int step, int steps, double peak) {
   constexpr int warm_up = 20;
   if (step < warm_up) return peak * (step + 1) / warm_up;
@@ -49,7 +49,7 @@ struct trainer::parts {
     make_products_repeatable();
     if (how.loss_scale > 0) scale.emplace(hocket::loss_scale_options{.initial = how.loss_scale, .interval = 200});
     const range blocks = part_of(how.shape.heads, ranks.coordinate<"tp">(), how.spread.tensor);
-    std::vector<std::pair<range, std::size_t>> of_stages;  // layers of a stage, and where its parameters begin
+    std::vector<std::pair<range, std::size_t>> of_stages;  // layers of a stage, and its first parameter
     for (int s = 0; s < schedule.stages(); ++s) {
       if (!schedule.placement.holds(ranks.coordinate<"pp">(), s)) continue;
       const range layers = part_of(how.shape.layers, s, schedule.stages());
@@ -77,7 +77,7 @@ struct trainer::parts {
 
   int sequences_per_microbatch() const noexcept { return options.sequences / options.spread.parts(); }
 
-  /// This data-parallel rank's sequences in one pass of a step.
+  /// Returns this data-parallel rank's sequences in one pass of a step.
   std::vector<microbatch> draw(byte_span text, int number, int pass) const {
     const int per_microbatch = sequences_per_microbatch();
     const int passes_before = ranks.coordinate<"dp">() * options.spread.passes + pass;
@@ -92,7 +92,7 @@ struct trainer::parts {
     return batch;
   }
 
-  /// Adds up what must be equal on all ranks: the loss, each predicted byte once, and the votes to stop.
+  /// Sums over all ranks: the loss, with each predicted byte counted once, and the requests to stop.
   std::pair<double, bool> agree(bool stop) {
     hocket::exact_sum<double> sums[2];
     for (const stage& each : stages) {
@@ -103,14 +103,15 @@ struct trainer::parts {
     return {sums[0].value(), sums[1].value() > 0};
   }
 
-  /// One pass of the pipeline. Adds to the times of `record`.
+  /// Runs one pass of the pipeline. Adds to the times of `record`.
   void run_pass(byte_span text, int number, int pass, step_record& record) {
     const std::vector<microbatch> batch = draw(text, number, pass);
     memory->begin_pass(pass, options.spread.passes);
     for (stage& each : stages) {
       each.begin_pass(batch, static_cast<float>(record.loss_scale));
       const bool first_copy = ranks.coordinate<"dp">() == 0 && ranks.coordinate<"tp">() == 0;
-      if (number + 1 == options.fail_in_step && each.is_last() && first_copy) each.fail_next("as --fail-in-step says");
+      if (number + 1 == options.fail_in_step && each.is_last() && first_copy)
+        each.fail_next("as requested by --fail-in-step");
     }
     const auto begin = std::chrono::steady_clock::now();
     executor->run();
@@ -120,7 +121,7 @@ struct trainer::parts {
                      options.shape.context);
   }
 
-  /// A checkpoint of this training, but for what it learned.
+  /// Returns a checkpoint of this training without its parameters and states.
   checkpoint identity() const {
     checkpoint empty;
     empty.shape = options.shape;
@@ -130,7 +131,7 @@ struct trainer::parts {
     return empty;
   }
 
-  /// Whoever waits for this rank, on whatever axis, hears what went wrong here.
+  /// Revokes all communicators, so that every rank that waits for this one, on any axis, fails with `reason`.
   void revoke(const std::string& reason) {
     ranks.revoke(reason);
     memory->revoke(reason);
@@ -160,7 +161,7 @@ struct trainer::parts {
     return record;
   }
 
-  /// Does `act`; what it throws, whoever waits for this rank hears, too.
+  /// Calls `act`. If it throws, ranks that wait for this rank fail with the same reason.
   template <class Act>
   auto with_error_text(Act act) {
     try {
@@ -174,7 +175,7 @@ struct trainer::parts {
     }
   }
 
-  /// How long this rank computed in the last pass.
+  /// Returns the time that this rank computed in the last pass.
   double computed_seconds() const {
     double seconds = 0;
     for (const auto& each : executor->measured()) seconds += each.end - each.begin;
@@ -208,7 +209,7 @@ traffic_by_use trainer::predicted_traffic() const {
   const parallelism& spread = at.options.spread;
   const int microbatches = spread.passes * spread.microbatches;
   const int rounds = microbatches * (at.options.exact ? at.sequences_per_microbatch() : 1);
-  std::size_t forward_only = 0;  // the gradient of an embedding needs none of it
+  std::size_t forward_only = 0;  // the backward pass does not need the embedding
   for (const entry& each : at.entries) forward_only += each.what == kind::embedding ? each.elements() : 0;
   traffic_by_use sent{.gradients = at.memory->predicted_traffic(spread.passes, rounds, forward_only)};
   const hocket::plan::pipeline::placement& where = at.executor->plan().placement;
@@ -217,14 +218,14 @@ traffic_by_use trainer::predicted_traffic() const {
   for (int s = 0; s < where.stages(); ++s) {
     if (!where.holds(rank, s)) continue;
     const stage& each = *next++;
-    // What the next stage needs, and the gradient of what came; nothing, where that is this rank's own.
+    // The output for the next stage, and the gradient of the input; nothing if that stage is on this rank.
     const std::size_t forward = each.is_last() || where.rank_of(s + 1, 0) == rank ? 0 : each.output_size();
     const std::size_t back = each.is_first() || where.rank_of(s - 1, 0) == rank ? 0 : each.input_size();
     sent.pipeline += microbatches * static_cast<double>((forward + back) * sizeof(float));
     if (spread.tensor == 1) continue;
-    // In parts of the activations of a microbatch that a gather or a scatter sends, of which a sum is both. A layer has
-    // four sums; where rows are spread, four scatters, and gathers for what goes into four products and comes back to
-    // two, and the model's two ends gather once each.
+    // Counts gathers and scatters of a microbatch's activations; a sum is one of each. A layer has four sums; with
+    // sequence parallelism it has four scatters, four gathers for the inputs of products and two for gradients, and the
+    // two ends of the model gather once each.
     const int shares = spread.spread_rows ? 10 * each.layers() + each.is_first() + each.is_last() : 8 * each.layers();
     const double element = at.options.exact ? sizeof(hocket::exact_sum<float>) : sizeof(float);
     const double rows = static_cast<double>(at.sequences_per_microbatch()) * at.options.shape.context;
@@ -252,7 +253,7 @@ void trainer::save(const std::string& folder, int steps) {
     now.memory = at.memory->state();
     now.skipped = at.skipped;
     write_part(folder, now, at.ranks.rank());
-    hocket::barrier(at.ranks.all());  // all parts are there
+    hocket::barrier(at.ranks.all());  // all parts are written
     if (at.ranks.rank() == 0) complete(folder, steps, at.ranks.size());
   });
 }
@@ -266,7 +267,7 @@ int trainer::resume(const std::string& folder) {
     at.memory->restore(from.memory);
     if (at.scale) at.scale->restore(*from.scale);
     at.skipped = from.skipped;
-    hocket::barrier(at.ranks.all());  // all ranks could do the same
+    hocket::barrier(at.ranks.all());  // all ranks have restored it
     return from.steps;
   });
 }
@@ -282,7 +283,7 @@ const hocket::plan::pipeline::schedule& trainer::plan() const { return parts_->e
 
 std::vector<std::vector<float>> trainer::all_parameters() {
   parts& at = *parts_;
-  // Ranks of one copy of the model have all of it; each sends what it has, and which parameters these are.
+  // The ranks of one copy of the model together have all parameters; each sends its own, and their numbers.
   std::vector<std::size_t> numbers;
   std::vector<float> values;
   for (std::size_t i = 0; i < at.entries.size(); ++i) {

@@ -25,7 +25,7 @@ for mesh in '--dp 3 --zero 0' '--dp 3 --zero 1' '--dp 3 --zero 2 --accumulate 2'
   read -ra options <<<"$mesh"
   train host "${options[@]}"
   train device "${options[@]}" --device cuda
-  grep -q 'from memory of a GPU' "$folder/log" || complain "$mesh: nothing says that a device is used"
+  grep -q 'from GPU memory' "$folder/log" || complain "$mesh: nothing says that a device is used"
   paste <(tail -n +2 "$folder/host" | cut -d" " -f1-3) <(tail -n +2 "$folder/device" | cut -d" " -f1-3) |
     awk 'function far(a, b) { return (a > b ? a - b : b - a) > 1e-5 * (a > 0 ? a : -a) }
          { lines++ } $1 != $4 || far($2, $5) || far($3, $6) { bad++; print }
@@ -38,7 +38,7 @@ refused() {  # words, options...
   ! "$program" --text "$folder/text" --device cuda --out "$folder" "$@" >"$folder/log" 2>&1 || complain "$*: not refused"
   grep -q -e "$words" "$folder/log" || complain "$*: says another thing: $(cat "$folder/log")"
 }
-CUDA_VISIBLE_DEVICES='' refused 'no CUDA here: .*or add gradients up on the host: --device cpu'
-refused 'as floats: leave out --exact' --exact
-refused 'as floats: leave out --wire bfloat16' --wire bfloat16
+CUDA_VISIBLE_DEVICES='' refused 'no CUDA here: .*or add gradients on the host: --device cpu'
+refused 'as floats: omit --exact' --exact
+refused 'as floats: omit --wire bfloat16' --wire bfloat16
 exit $failed

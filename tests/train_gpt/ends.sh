@@ -56,7 +56,7 @@ begin=$(date +%s%N)
   status=$?
 took=$((($(date +%s%N) - begin) / 1000000))
 [ "$status" != 0 ] || complain "an exception in a layer, and success"
-[ "$(grep -c 'train_gpt: .*as --fail-in-step says' "$folder/log")" = 8 ] ||
+[ "$(grep -c 'train_gpt: .*as requested by --fail-in-step' "$folder/log")" = 8 ] ||
   { complain "an exception in a layer: not all ranks say so"; cat "$folder/log"; }
 [ "$took" -lt 30000 ] || complain "an exception in a layer: the others took $took ms to end"
 [ -z "$(find "$folder/thrown" -type f)" ] || complain "an exception in a layer: files are left"
@@ -86,20 +86,20 @@ refused() {  # words, options...
   grep -q -e "$words" "$folder/log" || { complain "$*: not refused in these words: $words"; cat "$folder/log"; }
   [ ! -e "$folder/refused" ] || complain "$*: something was started"
 }
-refused 'whole number from 0 on' --seed -1
-refused 'at most .* are started here; more are for a launcher' --dp 64 --pp 64
+refused 'integer of at least 0' --seed -1
+refused 'starts at most .*; use a launcher' --dp 64 --pp 64
 refused 'at most --pp 4' --pp 5
 refused 'at most --tp 4' --tp 8
-refused 'nearest that can is --sequences 33' --dp 3 --sequences 32
-refused 'whole, even number.*the nearest that is: --width 32' --width 30 --heads 4
-refused 'the nearest that is: --width 66' --heads 3
+refused 'nearest valid value is --sequences 33' --dp 3 --sequences 32
+refused 'even number of elements.*the nearest valid value is --width 32' --width 30 --heads 4
+refused 'the nearest valid value is --width 66' --heads 3
 refused 'at most --pp 2 with --stages-per-rank 2' --pp 3 --schedule interleaved --stages-per-rank 2
 refused 'or --schedule interleaved' --stages-per-rank 2
-refused 'leave out one' --exact --tp 2 --sequence-parallel
-refused 'bit: --wire float' --exact --wire bfloat16
+refused 'omit one' --exact --tp 2 --sequence-parallel
+refused 'bits: use --wire float' --exact --wire bfloat16
 printf 'zero=1\nmicrobatch=4\n' >"$folder/config"
 refused 'microbatch' --config "$folder/config"
-refused 'from 1 on' --loss-scale 0.1
+refused 'at least 1' --loss-scale 0.1
 refused 'number above 0' --learning-rate nan
 refused 'number above 0' --seconds nan
 text=/nowhere refused "cannot read the text '/nowhere'"
@@ -119,14 +119,14 @@ replaced() {  # words, suggestion, options...
   read -ra suggestion <<<"${suggestion/ and / }"
   text=/nowhere refused "cannot read the text '/nowhere'" "${rest[@]}" "${suggestion[@]}"
 }
-replaced 'nearest that can is' '--microbatches 6' --pp 4 --schedule interleaved --sequences 6
-replaced 'in rounds of equally many' '--microbatches 6' --pp 2 --schedule interleaved --stages-per-rank 2 --microbatches 5 --sequences 30
+replaced 'nearest valid value is' '--microbatches 6' --pp 4 --schedule interleaved --sequences 6
+replaced 'in rounds of equal size' '--microbatches 6' --pp 2 --schedule interleaved --stages-per-rank 2 --microbatches 5 --sequences 30
 replaced 'at least as many microbatches' '--microbatches 4 and --sequences 8' --dp 2 --pp 4 --schedule interleaved --sequences 6
 replaced 'one stage per rank' '--schedule breadth_first' --pp 2 --stages-per-rank 2
-replaced 'nearest that can is' '--sequences 1025000' --microbatches 1000 --dp 5 --accumulate 5 --sequences 1048576
-replaced 'nearest that can is' '--hybrid 3' --dp 6 --hybrid 4 --zero 1 --sequences 48
-replaced 'for what --zero shards' '--zero 1' --dp 4 --hybrid 2
-replaced 'nearest that is' '--width 65532' --width 65535 --heads 3
+replaced 'nearest valid value is' '--sequences 1025000' --microbatches 1000 --dp 5 --accumulate 5 --sequences 1048576
+replaced 'nearest valid value is' '--hybrid 3' --dp 6 --hybrid 4 --zero 1 --sequences 48
+replaced 'for the shards of --zero' '--zero 1' --dp 4 --hybrid 2
+replaced 'nearest valid value is' '--width 65532' --width 65535 --heads 3
 replaced 'more stages than' '--stages-per-rank 2' --layers 4 --pp 2 --stages-per-rank 8 --schedule breadth_first
 replaced 'more stages than' '--pp 4 and --stages-per-rank 1' --pp 64 --stages-per-rank 64 --schedule breadth_first
 echo "twenty-seven meshes and options that can't be: refused, with the nearest that can"

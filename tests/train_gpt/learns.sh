@@ -14,7 +14,7 @@ find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
 "$program" --text "$folder/text" --dp 2 --pp 2 --zero 1 --microbatches 4 --seconds "$seconds" --out "$folder" --must-learn | tee "$folder/log"
 grep -q 'The model beats the bigram model' "$folder/log"
 grep -q 'gradients dp partial sum, then dp shard, states dp shard' "$folder/log"
-grep -q 'What it writes' "$folder/log"
+grep -q 'Generated text' "$folder/log"
 grep -q '</svg>' "$folder/loss.svg"
 grep -q '</html>' "$folder/report.html"
 [ "$(grep -c '</svg>' "$folder/report.html")" -ge 3 ] || { echo "the report lacks pictures" >&2; exit 1; }

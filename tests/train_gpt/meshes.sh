@@ -38,9 +38,9 @@ train() {  # name, options...
   shift
   "$program" --text "$folder/text" "${common[@]}" --width $width --losses "$folder/$name" "$@" >"$folder/log" 2>&1 || { echo "$* failed:"; cat "$folder/log"; exit 1; }
   [ "$(wc -l <"$folder/$name")" = $((steps + 1)) ] || { echo "$*: not $steps steps"; cat "$folder/log"; exit 1; }
-  grep -q '^rank 0 keeps \([0-9]*\) bytes, by the formula \1$' "$folder/log" ||
+  grep -q '^rank 0 stores \([0-9]*\) bytes, the formula gives \1$' "$folder/log" ||
     { echo "$*: the memory is not that of the formula"; tail -n 1 "$folder/log"; failed=1; }
-  grep -q '^\([0-9]*\) of \1 ranks keep what the formula says$' "$folder/log" ||
+  grep -q '^\([0-9]*\) of \1 ranks store what the formula gives$' "$folder/log" ||
     { echo "$*: the memory of a rank is not that of the formula"; failed=1; }
   awk '
     $1 == "mesh:" { ranks = $2 }

@@ -56,7 +56,7 @@ check_report --steps 24
 # Losses that are not finite have no place in the curve; that they are left out is said.
 check_report --steps 20 --learning-rate 1e30
 ! grep -E '"[^"]*\b(nan|inf)\b[^"]*"' "$folder/loss.svg" || complain "coordinates that are no numbers"
-grep -Eq 'left out: the loss of [0-9]+ of 20 steps is not finite' "$folder/loss.svg" || complain "what is left out is not said"
+grep -Eq 'not shown: the loss of [0-9]+ of 20 steps is not finite' "$folder/loss.svg" || complain "what is left out is not said"
 grep -q '<circle' "$folder/loss.svg" || complain "the step before them is not shown"
 grep -q 'held-out text, at the end: not finite' "$folder/loss.svg" || complain "not said of the held-out text"
 exit $failed

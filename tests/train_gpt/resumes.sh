@@ -50,9 +50,9 @@ mkdir "$folder/kept/step-9"
 touch "$folder"/kept/step-9/rank-{0,1.part}
 ! train --loss-scale 1 --dp 2 --checkpoint "$folder/kept" --resume "$folder/kept" --checkpoint-every 20 --fail-in-step 8 ||
   complain "no failure"
-grep -q -e "--fail-in-step says" "$folder/log" || { complain "another failure"; cat "$folder/log"; }
+grep -q -e "requested by --fail-in-step" "$folder/log" || { complain "another failure"; cat "$folder/log"; }
 ! train --resume "$folder/kept" || complain "goes on without the loss scale"
-grep -q -e "whose loss is scaled: give --loss-scale" "$folder/log" || { complain "not in words"; cat "$folder/log"; }
+grep -q -e "whose loss is scaled: pass --loss-scale" "$folder/log" || { complain "not in words"; cat "$folder/log"; }
 [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "not what should be left: $(ls "$folder/kept")"
 
 # Going on twice, and parameters narrower than what the optimizer keeps.
@@ -73,20 +73,20 @@ refused() {  # words, options...
 }
 refused 'no checkpoint in' --resume "$folder/nothing"
 width=64
-refused 'not --width 64: give' --resume "$folder/kept" --precision bfloat16
+refused 'not --width 64: pass' --resume "$folder/kept" --precision bfloat16
 width=32 steps=9
 refused 'has 9 steps already' --resume "$folder/kept" --precision bfloat16
 steps=12
-refused 'not --seed 2: give' --resume "$folder/kept" --precision bfloat16 --seed 2
-refused 'not --precision float: give' --resume "$folder/kept"
-refused 'not scaled: leave out --loss-scale' --resume "$folder/kept" --precision bfloat16 --loss-scale 1024
+refused 'not --seed 2: pass' --resume "$folder/kept" --precision bfloat16 --seed 2
+refused 'not --precision float: pass' --resume "$folder/kept"
+refused 'not scaled: omit --loss-scale' --resume "$folder/kept" --precision bfloat16 --loss-scale 1024
 refused 'already: add --resume' --checkpoint "$folder/kept"
 part=$folder/kept/step-9/rank-1
 cp "$part" "$folder/part"
 head -c 5000 "$folder/part" >"$part"
-refused "rank-1': it ends in the middle" --resume "$folder/kept" --precision bfloat16
+refused "rank-1': the file is truncated" --resume "$folder/kept" --precision bfloat16
 rm "$part"
-refused "rank-1': it can't be read" --resume "$folder/kept" --precision bfloat16
+refused "rank-1': the file can't be read" --resume "$folder/kept" --precision bfloat16
 # Parts that are whole, and of different checkpoints.
 ! train --precision bfloat16 --dp 2 --zero 3 --checkpoint "$folder/earlier" --checkpoint-every 3 --fail-in-step 5 || complain "no failure"
 cp "$folder/earlier/step-3/rank-1" "$part"
