@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether the element kernels are vectorised at the consumer's own -O2: beside the same loops in a file compiled with -O3.
-// Interleaved in one process; what counts is the ratio of medians that is printed in the end.
+// Checks that the element kernels are vectorised at the consumer's -O2, by comparing them with the same loops in a file
+// compiled with -O3. Both run interleaved in one process; the result is the ratio of medians printed at the end.
 //
 //   element_kernel [--check] [Google Benchmark's flags]
 //
-// With --check the exit status says whether the ratios are at most 1.15.
+// With --check the exit status is nonzero if a ratio exceeds 1.15.
 
 #include "element_kernel_o3.hpp"
 
@@ -39,14 +39,14 @@ struct operands {
   std::vector<T> to;
 };
 
-/// The same memory for both variants: in other places loads and stores would meet in other ways, which costs doubles 15 %.
+/// The same memory for both variants: with other addresses, loads and stores interfere, which costs doubles 15 %.
 template <class T>
 operands<T>& operands_of(std::size_t count) {
   static std::map<std::size_t, operands<T>> all;
   return all.try_emplace(count, count).first->second;
 }
 
-/// Runs `loop(operands, count)` and checks that it left what `op` makes of so many sources.
+/// Runs `loop(operands, count)` and checks its result against `op` on the same sources.
 template <class T, class Op, class Loop>
 void time_loop(benchmark::State& state, const Op& op, Loop loop, std::size_t sources) {
   const auto count = static_cast<std::size_t>(state.range(0));
@@ -127,7 +127,7 @@ constexpr pair_of_loops pairs[] = {{"float", kernel_two<float, sum>, plain_two<f
                                    {"minimum_of_four", kernel_four<float, hocket::minimum>, plain_minimum_of_four},
                                    {"four_bytes", kernel_four<std::uint8_t, sum>, plain_four<std::uint8_t>}};
 
-/// Collects medians, to compare them in the end.
+/// Collects medians for the comparison at the end.
 class medians final : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {

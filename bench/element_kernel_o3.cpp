@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The loops of the element kernels, written down plainly. Compiled with -O3, whatever the rest is compiled with: what a kernel costs
-// is compared with this.
+// The loops of the element kernels, written plainly. Always compiled with -O3, as the reference for the cost of a
+// kernel.
 #include "element_kernel_o3.hpp"
 
 namespace plain {

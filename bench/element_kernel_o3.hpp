@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The loops of the element kernels, written down plainly: see element_kernel_o3.cpp, used by element_kernel.cpp.
+/// The loops of the element kernels, written plainly: see element_kernel_o3.cpp, used by element_kernel.cpp.
 #pragma once
 
 #include <hocket/operation/operations.hpp>

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the engine costs: all_reduce of two ranks on two pinned threads, beside loops written by hand for that one case.
-// Both run in the same threads, a batch of one right after a batch of the other; what counts is the median of the ratios
-// within such pairs.
+// Measures the cost of the engine: all_reduce of two ranks on two pinned threads, against hand-written loops for that
+// one case. Both run in the same threads, in alternating batches; the result is the median of the ratios within pairs.
 //
 //   engine [--check] [Google Benchmark's flags]
 //
-// With --check the exit status says whether the ratios are within their bounds: 1.3 at 8 B, 1.05 from 64 KiB up.
+// With --check the exit status is nonzero if a ratio exceeds its bound: 1.3 at 8 B, 1.05 from 64 KiB up.
 //
-// One more row tells what the ratio at 8 B consists of: there the loop by hand is compared with itself, kept from running
-// ahead, as every call is that consists of more than a few instructions.
+// Another row explains the ratio at 8 B: it compares the hand-written loop with a variant that can't execute ahead, as
+// no call of more than a few instructions can.
 //
-// Inputs are written anew before each call, in both and within the time. What a peer has read stays in its cache otherwise,
-// and the measurement would be of reading that.
+// Both variants rewrite their inputs before each call, within the measured time. Otherwise the data that a peer has
+// read would stay in its cache, and the benchmark would measure cache hits.
 
 #include "two_threads.hpp"
 
@@ -47,8 +46,8 @@ void spin_until(const std::atomic<std::uint64_t>& flag, std::uint64_t value) {
   while (flag.load(std::memory_order_acquire) != value) __builtin_ia32_pause();
 }
 
-/// Payload and flag in one line; two lines in turn, so that no closing round is needed. A processor runs so short a loop
-/// ahead of the arrival that it waits for, and has the next departure ready when that comes; not if it is `InOrder`.
+/// Payload and flag in one cache line; two lines alternate, so that no closing round is needed. A processor executes
+/// such a short loop speculatively ahead of the arrival, and prepares the next store; `InOrder` prevents that.
 template <bool InOrder>
 class push_by_hand {
  public:
@@ -73,7 +72,7 @@ class push_by_hand {
   counter counters_[2];
 };
 
-/// Each rank adds one half, reading the other's input, and then copies the other half: three rounds of flags.
+/// Each rank adds one half, reading the other rank's input, and then copies the other half: three rounds of flags.
 class two_shot_by_hand {
  public:
   void operator()(int rank, const float* in, float* out, std::size_t count) {
@@ -121,7 +120,7 @@ class two_shot_by_hand {
 
 constexpr std::size_t sizes[] = {8, 64 << 10, 1 << 20, 8 << 20};
 
-/// Calls `loop` so often as it is told to, each time with a new input.
+/// Calls `loop` the given number of times, each time with a new input.
 template <class Loop>
 auto repeating(Loop& loop, bench::buffers& data, std::size_t count) {
   return [&loop, &data, count](int rank, int rounds) {
@@ -152,7 +151,7 @@ void in_order(benchmark::State& state) {
   bench::compare(state, repeating(ahead, data, count), repeating(in_order, data, count));
 }
 
-/// Collects the ratios, to hold them against their bounds in the end.
+/// Collects the ratios, to compare them with their bounds at the end.
 class ratios final : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {
@@ -163,7 +162,7 @@ class ratios final : public benchmark::ConsoleReporter {
     ConsoleReporter::ReportRuns(runs);
   }
 
-  /// Prints each with its bound; false if one is exceeded, or there is none.
+  /// Prints each ratio with its bound. Returns false if a bound is exceeded or nothing was measured.
   bool within_bounds() const {
     bool within = true;
     bool compared = false;
@@ -177,7 +176,7 @@ class ratios final : public benchmark::ConsoleReporter {
                     ratio, bound, ratio <= bound ? "" : "  EXCEEDED");
       }
     }
-    if (!compared) std::fprintf(stderr, "engine: nothing that has a bound was measured: see --benchmark_filter\n");
+    if (!compared) std::fprintf(stderr, "engine: no benchmark with a bound was measured: check --benchmark_filter\n");
     return within && compared;
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How fast the device parts are, on the first GPU, against a plain copy of the device and what CUB and Thrust have.
-// Results are compared as well. bench/gpu.sh builds and runs it; it prints one table.
+// Measures the device parts on the first GPU against a plain device copy and against CUB and Thrust, and compares their
+// results. bench/gpu.sh builds and runs it; it prints one table.
 //
-//   gpu            everything
-//   gpu --process  one of several processes, started by the former
+//   gpu            run all benchmarks
+//   gpu --process  run as one of several processes, which `gpu` starts
 #include "engine/stream/gpu_ranks.cuh"
 #include "support/elements.hpp"
 
@@ -69,8 +69,8 @@ class timer {
     static_cast<void>(cudaEventDestroy(end_));
   }
 
-  /// Seconds per call of each of `works`, which enqueue on `stream`: medians of some rounds. In every round each has
-  /// its turn, so that what changes meanwhile, as clocks do, meets all that is compared.
+  /// Returns the seconds per call of each of `works`, which enqueue on `stream`: medians of several rounds. Every round
+  /// runs each of them, so that changes over time, such as of clock rates, affect all of them.
   template <class... Works>
   std::array<double, sizeof...(Works)> medians(cudaStream_t stream, const Works&... works) {
     constexpr int rounds = 15, calls = 10;
@@ -99,7 +99,7 @@ class timer {
 
   cudaEvent_t begin() const { return begin_; }
   cudaEvent_t end() const { return end_; }
-  /// Seconds between the events, which have passed.
+  /// Returns the seconds between the events, which must have completed.
   double elapsed() const {
     float milliseconds = 0;
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_));
@@ -176,7 +176,7 @@ void time_combine(cudaStream_t stream, std::size_t bytes) {
   print_row("combine " + std::to_string(Sources) + " (other: cub transform)", bytes, own, (Sources + 1) * bytes, cub);
 }
 
-/// Two bytes each, which are converted on the way.
+/// Combines elements of two bytes, which are converted for the operation.
 void time_combine_small(cudaStream_t stream, std::size_t bytes) {
   const std::size_t count = bytes / sizeof(hocket::bfloat16);
   const std::vector<float> values = noise(1, count);
@@ -219,7 +219,7 @@ void time_accumulate(cudaStream_t stream, std::size_t bytes) {
   print_row("accumulate half to float (other: thrust)", bytes, own, 2 * bytes + bytes / 2, thrust_took);
 }
 
-/// Whether the first blocks are what the host makes of `values`.
+/// Returns whether the first blocks equal the host's result for `values`.
 template <class Quantized>
 bool quantized_as_on_host(const std::vector<float>& values, const std::vector<Quantized>& numbers,
                           const std::vector<float>& scales) {
@@ -271,11 +271,11 @@ void time_unscale(cudaStream_t stream, std::size_t bytes) {
   require(
       std::equal(halves.begin(), halves.begin() + 8192, values.begin(), [](float a, float b) { return a == 0.5F * b; }),
       "unscale and the host differ");
-  require(found.values()[0].not_finite == 0, "unscale finds what is not there");
+  require(found.values()[0].not_finite == 0, "unscale reports values that are not finite, but there are none");
   print_row("unscale, check and norm of floats", bytes, own, 2 * bytes);
 }
 
-/// 64 blocks of unequal lengths, in another order than they lie in; other: a copy of the driver for each.
+/// Packs 64 blocks of unequal lengths, in another order than in memory; other: one driver copy per block.
 void time_pack(cudaStream_t stream, std::size_t bytes) {
   constexpr std::size_t blocks = 64;
   const std::size_t count = bytes / sizeof(float);
@@ -310,11 +310,11 @@ void time_pack(cudaStream_t stream, std::size_t bytes) {
   const float* const packed = ours.data();
   const auto [way_back] = clock.medians(
       stream, [&] { must(device::unpack_blocks(stream, lent, back.data(), packed, lengths, begins, blocks)); });
-  require(back.values() == from.values(), "unpack does not bring back what pack took");
+  require(back.values() == from.values(), "unpack does not restore what pack took");
   print_row("unpack 64 blocks", bytes, way_back, 2 * bytes);
 }
 
-/// A hundredth of all elements; other: CUB's sort of the floats themselves with indices that are there already.
+/// Selects a hundredth of all elements; other: CUB's sort of the floats with prepared indices.
 void time_top_k(cudaStream_t stream, std::size_t bytes) {
   const std::size_t count = bytes / sizeof(float), k = count / 100;
   std::vector<std::uint32_t> all(count);
@@ -351,16 +351,16 @@ enum class way { one_shot, two_shot, fused };
 
 const char* name_of(way how) { return how == way::one_shot ? "one_shot" : how == way::two_shot ? "two_shot" : "fused"; }
 
-/// Bytes that must move on one device: what each rank reads and writes, of all ranks.
+/// Returns the bytes that must move on one device: reads and writes of all ranks.
 std::size_t bytes_moved(way how, std::size_t bytes, std::size_t ranks) {
   if (how == way::fused) return 2 * ranks * bytes;
   if (how == way::one_shot) return ranks * (ranks + 1) * bytes;
-  return (ranks + 1) * bytes + 2 * (ranks - 1) * bytes;  // each rank 1/p of all, then copies of the others' shares
+  return (ranks + 1) * bytes + 2 * (ranks - 1) * bytes;  // each rank reduces 1/p of all, then copies the others' shares
 }
 
 constexpr std::size_t largest_buffer = 64 * mebi;
 
-/// What an all_reduce of all ranks' noise gives. That of fewer elements is what this begins with.
+/// Returns the all_reduce of all ranks' noise. The result for fewer elements is a prefix of it.
 std::vector<float> sum_of_noise(int ranks) {
   std::vector<float> sum = noise(0, largest_buffer / sizeof(float));
   for (int rank = 1; rank < ranks; ++rank) {
@@ -370,14 +370,14 @@ std::vector<float> sum_of_noise(int ranks) {
   return sum;
 }
 
-/// What ranks know before they start.
+/// The setting of a group of ranks.
 struct rank_setting {
   const char* kind;                    ///< of ranks, for the table
   const std::vector<float>& expected;  ///< `sum_of_noise`
   std::function<void()> meet;          ///< returns when all ranks have called it
 };
 
-/// How many calls take about 50 ms, and at most `most`, by how long one takes; all ranks find the same.
+/// Returns the number of calls that take about 50 ms, at most `most`, from the time of one call; equal on all ranks.
 int calls_for_a_round(gpu_rank& me, const rank_setting& setting, const timer& clock, gpu_operation& work, int most) {
   setting.meet();
   check_cuda(cudaEventRecord(clock.begin(), me.stream()));
@@ -394,8 +394,8 @@ int calls_for_a_round(gpu_rank& me, const rank_setting& setting, const timer& cl
   return std::max(1, static_cast<int>(std::min(0.05 / longest, static_cast<double>(most))));
 }
 
-/// Seconds for one all_reduce. A round begins when all ranks are there, and is timed from the end of a first call on:
-/// that comes on no rank before all have launched theirs, so who launches late, behind the others' lock, counts little.
+/// Returns the seconds for one all_reduce. A round begins when all ranks have arrived, and is timed from the end of a
+/// first call, which ends on no rank before all have launched theirs, so that a late launch costs little.
 double time_all_reduce(gpu_rank& me, const rank_setting& setting, way how, std::size_t bytes, bool graph) {
   const std::size_t count = bytes / sizeof(float);
   const std::plus<> op;
@@ -421,7 +421,7 @@ double time_all_reduce(gpu_rank& me, const rank_setting& setting, way how, std::
     throw std::runtime_error(std::string(name_of(how)) + " is wrong");
   }
   const timer clock;
-  // Where calls take 5 us, what begins and ends a graph of a few would show.
+  // If calls take 5 us, the start and end of a graph with few calls would be visible.
   const int most = graph && bytes <= 64 * 1024 ? 200 : 20;
   const int calls = calls_for_a_round(me, setting, clock, *work, most);
   const auto enqueue_all = [&](unsigned flags) {
@@ -456,7 +456,7 @@ double time_all_reduce(gpu_rank& me, const rank_setting& setting, way how, std::
   return timer::median(seconds);
 }
 
-/// All figures of one group of ranks. The first of them prints each at once: who runs out of time has shown the others.
+/// Measures all figures of one group of ranks. The first rank prints each immediately, in case of a later timeout.
 void time_group(gpu_rank& me, const rank_setting& setting) {
   for (const way how : {way::one_shot, way::two_shot, way::fused}) {
     for (const bool graph : {false, true}) {
@@ -472,14 +472,14 @@ void time_group(gpu_rank& me, const rank_setting& setting) {
   }
 }
 
-/// False if a result was wrong, or a rank failed.
+/// Returns false if a result was wrong or a rank failed.
 bool time_threads(int ranks) {
   const std::vector<float> expected = sum_of_noise(ranks);
   std::barrier<> all(ranks);
   const auto complaints = run_threads(ranks, [&](gpu_rank& me) {
     struct barrier_guard {
       std::barrier<>& from;
-      ~barrier_guard() { from.arrive_and_drop(); }  // also after an error: others go on, to their deadlines
+      ~barrier_guard() { from.arrive_and_drop(); }  // also after an error: other ranks continue until their deadlines
     };
     const barrier_guard at_end{all};
     time_group(me, {"threads", expected, [&] { all.arrive_and_wait(); }});
@@ -495,7 +495,7 @@ bool time_threads(int ranks) {
 bool time_processes(int ranks) {
   hocket::launch::process_options how;
   how.capture_output = true;
-  how.timeout = std::chrono::seconds(40);  // three times, of what bench/gpu.sh leaves
+  how.timeout = std::chrono::seconds(40);  // used three times, within the limit of bench/gpu.sh
   const std::string rate = std::to_string(copy_rate);
   const auto body = [&](const hocket::bootstrap::world_description&) {
     ::execl("/proc/self/exe", "gpu", "--process", rate.c_str(), static_cast<char*>(nullptr));
@@ -563,11 +563,11 @@ bool time_everything() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);  // before anything uses CUDA: streams of 8 threads, side by side
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);  // before any use of CUDA: for parallel streams of 8 threads
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   if (count == 3 && std::strcmp(arguments[1], "--process") == 0) return run_process(arguments[2]);
   if (there_is_no_gpu()) {
-    std::printf("no GPU here: nothing was measured\n");
+    std::printf("no GPU found: nothing was measured\n");
     return 1;
   }
   return time_everything() ? 0 : 1;

@@ -3,15 +3,15 @@
 #
 #   bench/gpu.sh [--sanitize] [FOLDER]
 #
-# On a machine with a GPU, CUDA and CMake: builds into FOLDER (build/gpu), checks with `ctest -L gpu`, times against a plain
-# copy of the device and what CUB and Thrust have, and prints a table. The checks need Catch2; where CMake does not find
-# it, CATCH2 names a folder with catch2/catch.hpp. The figures belong in docs/performance.md, with date and GPU.
+# On a machine with a GPU, CUDA and CMake: builds into FOLDER (build/gpu), checks with `ctest -L gpu`, times the device parts
+# against a plain device copy and against CUB and Thrust, and prints a table. The checks need Catch2; if CMake does not find
+# it, set CATCH2 to a folder with catch2/catch.hpp. The figures belong in docs/performance.md, with date and GPU.
 #
 # With --sanitize, nothing is timed: the checks run under compute-sanitizer, all of them under memcheck and those of the
 # kernels, which use shared memory, under racecheck.
 #
-# Ends within 8 minutes: what is not done by then is left out, in words. The status is that of the timing, or of the
-# checks where that went well.
+# Ends within 8 minutes, and reports what it skipped for lack of time. The exit status is that of the timing, or of the
+# checks if the timing succeeded.
 set -eu
 sanitize=
 if [ "${1:-}" = --sanitize ]; then
@@ -23,7 +23,7 @@ case ${1:-} in
   -*) sed -n '3,/^set/{/^#/{s/^# \{0,1\}//;p;}}' "$0"; [ "$1" = --help ] || exit 2; exit 0 ;;
 esac
 begin=$(date +%s)
-# Of the 8 minutes, what is left but for $1 seconds; `timeout` takes 0 for no limit.
+# Prints the seconds left of the 8 minutes, minus $1; at least 1, because `timeout` takes 0 for no limit.
 left() {
   seconds=$((begin + 480 - $1 - $(date +%s)))
   echo $((seconds > 1 ? seconds : 1))
@@ -35,14 +35,14 @@ cd "$folder"
 folder=$PWD
 nvcc=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 jobs=$(nproc)
-# A container may lack nvidia-smi; then what nvcc itself asks.
+# A container may lack nvidia-smi; then use nvcc's device query.
 architecture=native
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null ||
   "$(dirname "$(readlink -f "$nvcc")")/__nvcc_device_query" >/dev/null 2>&1 || architecture=90
 "$nvcc" --version | tail -n 1
 date
 
-# The benchmark is built beside the checks.
+# Builds the benchmark in parallel with the checks.
 [ -n "$sanitize" ] ||
   "$nvcc" -std=c++20 -O2 -arch="$([ $architecture = native ] && echo native || echo sm_90)" -I "$root/include" \
           -I "$root/tests" "$root/bench/gpu.cu" -o gpu >gpu.log 2>&1 &
@@ -64,7 +64,7 @@ configure() {
     -D HOCKET_TEST_TIMEOUT=150 -D HOCKET_BUILD_REPOSITORY_TESTS=OFF -D HOCKET_BUILD_EXAMPLES=OFF \
     -D HOCKET_BUILD_BENCHMARKS=OFF -D HOCKET_BUILD_TOOLS=OFF "$@" >checks.log 2>&1
 }
-# sanitized TOOL TEST: the program of a test, without what compute-sanitizer itself prints where nothing was found.
+# sanitized TOOL TEST: runs the program of a test, and prints its log only if it fails.
 sanitized() {
   echo "$1, $2:"
   status=0
@@ -73,18 +73,18 @@ sanitized() {
   [ $status = 0 ] || tail -n 40 "$1.$2.log"
   tail -n 3 "$1.$2.log"
   outcomes="$outcomes
-$1, $2: status $status$([ $status != 124 ] && [ $status != 137 ] || echo ', as the time was over')"
+$1, $2: status $status$([ $status != 124 ] && [ $status != 137 ] || echo ', out of time')"
   [ $status = 0 ] || checks=$status
 }
 sanitizer=$(command -v compute-sanitizer || echo "$(dirname "$nvcc")/compute-sanitizer")
 if [ -n "$sanitize" ] && [ ! -x "$sanitizer" ]; then
-  echo "gpu.sh: there is no compute-sanitizer, which comes with CUDA, on the PATH or beside $nvcc" >&2
+  echo "gpu.sh: compute-sanitizer, which is part of CUDA, is neither on the PATH nor beside $nvcc" >&2
   exit 2
 fi
 checks=0
 : >ctest.log
-# A Catch2 that CMake finds by itself goes before CATCH2: the compiler would find its headers first, too.
-if { configure && { [ -z "${CATCH2:-}" ] || ! grep -q 'left out: every test that is a program' checks.log ||
+# A Catch2 that CMake finds takes precedence over CATCH2, because the compiler would find its headers first, too.
+if { configure && { [ -z "${CATCH2:-}" ] || ! grep -q 'not built: every test that is a program' checks.log ||
                     configure -D "Catch2_DIR=$folder/catch2"; }; } &&
    timeout "$(left 150)" cmake --build checks -j "$jobs" --target hocket.tests.kernel.device.cuda \
      hocket.tests.engine.stream.cuda hocket.tests.collective.device.cuda >>checks.log 2>&1; then
@@ -97,7 +97,7 @@ if { configure && { [ -z "${CATCH2:-}" ] || ! grep -q 'left out: every test that
     echo "$outcomes"
     exit "$checks"
   fi
-  echo 0 >checks.status # that of a pipe is tee's
+  echo 0 >checks.status # because the status of the pipe is that of tee
   { timeout -k 10 "$(left 120)" ctest --test-dir checks -L gpu --output-on-failure 2>&1 || echo $? >checks.status; } |
     tee ctest.log
   checks=$(cat checks.status)
@@ -118,9 +118,9 @@ else
   timing=1
 fi
 
-# Behind what may have failed: who reads only the end knows both.
+# Printed last, so that the end of the output shows both results.
 echo
-[ "$timing" != 124 ] || echo "the timing ran out of time: the table ends where it was"
+[ "$timing" != 124 ] || echo "the timing ran out of time: the table is incomplete"
 [ "$checks" != 124 ] || echo "the checks ran out of time"
 echo "checks ended with status $checks, the timing with $timing"
 grep -E '^ *[0-9]+/[0-9]+ Test|% tests passed' ctest.log || echo "no check was run"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // header_only: it compares two ways to compile it
 //
-// What it costs to notice that calls differ: an all_reduce of 8 bytes between two pinned threads, beside the same one that
-// was compiled with HOCKET_MISMATCH_DETECTION=0. Both run in the same threads, a batch of one right after a batch of the
-// other; what counts are the medians of ratio and difference within such pairs.
+// Measures the cost of mismatch detection: an all_reduce of 8 bytes between two pinned threads, against the same one
+// compiled with HOCKET_MISMATCH_DETECTION=0. Both run in the same threads, in alternating batches; the results are the
+// medians of ratio and difference within pairs.
 //
 //   mismatch_detection [--check]
 //
-// With --check the exit status says whether the cost is within its bound: 5 %, or 5 ns.
+// With --check the exit status is nonzero if the cost exceeds both 5 % and 5 ns.
 
 #include "mismatch_detection.hpp"
 #include "two_threads.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One loop of all_reduce, compiled with and without mismatch detection.
+/// A loop of all_reduce, compiled with and without mismatch detection.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace bench {
 
-/// all_reduce between two ranks, each on the thread that calls.
+/// all_reduce between two ranks, each on its calling thread.
 class all_reduce_loop {
  public:
   all_reduce_loop() = default;

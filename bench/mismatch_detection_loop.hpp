@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The loop of whichever source includes this. The library has other names in the two sources, and the loop is in an
-/// anonymous namespace, so that they are not mixed up.
+/// The loop of the source that includes this header. The library's names differ between the two sources, and the loop
+/// is in an anonymous namespace, so that the linker does not merge them.
 #pragma once
 
 #include "mismatch_detection.hpp"

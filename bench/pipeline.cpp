@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the pipeline executor costs: two pinned threads whose stages do nothing and hand on 1 KiB, one microbatch after the
-// other, beside the same messages by bare `send` and `recv`. Both run in the same threads, a batch of one right after a
-// batch of the other. What counts is the difference of the shortest batches, per action: what disturbs them, on a busy
-// machine too, only makes them longer.
+// Measures the cost of the pipeline executor: two pinned threads whose stages compute nothing and pass 1 KiB on, one
+// microbatch after the other, against the same messages by plain `send` and `recv`. Both run in the same threads, in
+// alternating batches. The result is the difference of the shortest batches, per action, because disturbances on a busy
+// machine only make batches longer.
 //
 //   pipeline [--check] [Google Benchmark's flags]
 //
-// With --check the exit status says whether an action costs at most 2 us more than its message alone.
+// With --check the exit status is nonzero if an action costs more than 2 us more than its message alone.
 
 #include "two_threads.hpp"
 
@@ -42,7 +42,7 @@ struct empty_stage {
   void backward(int, std::span<const std::byte>, std::span<const std::byte>, std::span<std::byte>) {}
 };
 
-/// No two messages are under way at once, so that none hides what another costs.
+/// Returns a schedule with at most one message in flight, so that no message hides the cost of another.
 hocket::plan::pipeline::schedule one_by_one() {
   namespace schedules = hocket::plan::pipeline;
   schedules::schedule made("one_by_one", schedules::placement::loop(2), microbatches);
@@ -82,7 +82,7 @@ class by_hand {
 
 using executor = hocket::pipeline::executor<hocket::local::domain>;
 
-/// One executor per rank, made where it will run.
+/// One executor per rank, constructed on the thread that runs it.
 std::vector<std::unique_ptr<executor>> executors(const bench::communicators& comms, empty_stage (&stages)[2]) {
   std::vector<std::unique_ptr<executor>> made(2);
   const auto make = [&](int rank) {
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("one_by_one/empty_stages", empty_stages)->Iterations(7)->UseManualTime();
   benchmark::RunSpecifiedBenchmarks();
   if (!excess_us) {
-    std::fprintf(stderr, "pipeline: nothing was measured, as no benchmark matches --benchmark_filter\n");
+    std::fprintf(stderr, "pipeline: nothing was measured because no benchmark matches --benchmark_filter\n");
     return 2;
   }
   const bool within = *excess_us <= 2;

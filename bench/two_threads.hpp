@@ -23,7 +23,7 @@
 
 namespace bench {
 
-/// Keeps this thread on the `which`-th core that the process may use.
+/// Pins this thread to the `which`-th core that the process may use.
 inline void pin(int which) {
   cpu_set_t usable;
   CPU_ZERO(&usable);
@@ -38,16 +38,16 @@ inline void pin(int which) {
   }
 }
 
-/// What two variants of one thing took, in the same two threads and one right after the other.
+/// Times of two variants, measured in the same two threads one after the other.
 struct paired_times {
   double first = 0;   ///< seconds per round
-  double second = 0;  ///< likewise
+  double second = 0;  ///< seconds per round
 };
 
-/// Runs `first(rank, rounds)` and then `second(rank, rounds)` on two pinned threads that begin each at the same moment;
-/// the times are those of rank 0. Each has a tenth of the rounds as warm-up before. This `pairs` times in the same two
-/// threads, of which every second pair is run the other way round: what the first leaves behind then favours neither.
-/// Short batches are rarely interrupted.
+/// Runs `first(rank, rounds)` and then `second(rank, rounds)` on two pinned threads that begin each at the same time;
+/// the times are those of rank 0. A tenth of the rounds precedes each as warm-up. Repeats this `pairs` times in the
+/// same two threads, in reverse order for every second pair, so that the order favours neither. Short batches are
+/// rarely interrupted.
 template <class First, class Second>
 std::vector<paired_times> time_pairs(First first, Second second, int rounds, int pairs) {
   std::atomic<int> ready{0};
@@ -78,35 +78,35 @@ std::vector<paired_times> time_pairs(First first, Second second, int rounds, int
   return result;
 }
 
-/// One pair.
+/// Measures one pair.
 template <class First, class Second>
 paired_times time_pair(First first, Second second, int rounds) {
   return time_pairs(first, second, rounds, 1).front();
 }
 
-/// The middle one of `values`.
+/// Returns the median of `values`.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-/// What 99 of 100 `values` do not exceed.
+/// Returns the 99th percentile of `values`.
 inline double percentile_99(std::vector<double> values) {
   const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() * 99 / 100);
   std::nth_element(values.begin(), place, values.end());
   return *place;
 }
 
-/// Benchmarks `ours` beside `by_hand`: an iteration is a batch of each. Google Benchmark's time is that of `ours`; the
-/// counters hold the medians over all batches of both, and of the ratio within each pair; and the 99th percentile of ours.
+/// Benchmarks `ours` against `by_hand`: an iteration is a batch of each. Google Benchmark's time is that of `ours`; the
+/// counters have the medians of both over all batches and of the ratio within pairs, and the 99th percentile of `ours`.
 template <class ByHand, class Ours>
 void compare(benchmark::State& state, ByHand by_hand, Ours ours) {
   const int batch = state.range(0) <= 1024 ? 20'000 : state.range(0) <= (128 << 10) ? 1000 : 20;
   std::vector<double> hand_times;
   std::vector<double> our_times;
   std::vector<double> ratios;
-  bool ours_first = false;  // in turn, so that what the first leaves behind favours neither
+  bool ours_first = false;  // alternates, so that the order favours neither
   for (auto unused : state) {
     static_cast<void>(unused);
     paired_times took;
@@ -128,8 +128,8 @@ void compare(benchmark::State& state, ByHand by_hand, Ours ours) {
   state.counters["ratio"] = median(ratios);
 }
 
-/// An input and an output for each of two ranks, of which no two share a cache line: ranks that write to one line would
-/// wait for each other once more.
+/// An input and an output for each of two ranks, none of which share a cache line, because false sharing would make the
+/// ranks wait for each other.
 class buffers {
  public:
   explicit buffers(std::size_t count) {
@@ -137,7 +137,7 @@ class buffers {
     for (auto& each : out_) each.assign(count + padding, 0.0F);
   }
   const float* in(int rank) const { return in_[rank].data(); }
-  /// The same, written anew: what a peer has read of it is no longer what its cache holds.
+  /// Rewrites the input and returns it, which invalidates the copy in the peer's cache.
   const float* new_in(int rank) {
     std::fill(in_[rank].begin(), in_[rank].end() - static_cast<std::ptrdiff_t>(padding), 1.0F);
     benchmark::ClobberMemory();
@@ -145,7 +145,7 @@ class buffers {
   }
   float* out(int rank) { return out_[rank].data(); }
 
-  /// Whether `body(rank, 1)` in two threads leaves the sum of both inputs, and nothing beyond it, in both outputs.
+  /// Returns whether `body(rank, 1)` in two threads writes the sum of both inputs to both outputs, and nothing beyond.
   template <class Body>
   bool added_by(Body body) {
     for (auto& each : out_) std::fill(each.begin(), each.end(), -1.0F);
@@ -186,7 +186,7 @@ class communicators {
   std::unique_ptr<hocket::local::communicator> comms_[2];
 };
 
-/// How long a flag takes from one core to the other.
+/// Returns the time that a flag takes from one core to the other.
 inline double one_way_latency_ns() {
   struct alignas(64) word {
     std::atomic<int> value{0};
@@ -204,7 +204,7 @@ inline double one_way_latency_ns() {
   return time_pair(ping_pong, ping_pong, 100'000).second / 2 * 1e9;
 }
 
-/// Removes `flag` from the arguments; true if it was there.
+/// Removes `flag` from the arguments. Returns true if it was present.
 inline bool take_flag(int& argc, char** argv, const char* flag) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], flag) != 0) continue;
