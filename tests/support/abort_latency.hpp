@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How soon a blocked call ends after another thread has called it off: within 10 ms, which half of the tries of each case
-/// must keep, and all of them within a second. Time in which the thread of the call was ready, but the cores of a busy
-/// machine were with others, does not count for the 10 ms; under a sanitizer they are 100 ms.
+/// Measures how soon a blocked call ends after another thread has aborted it. In each case half of the attempts must
+/// end within 10 ms (100 ms under a sanitizer), and all of them within a second. Time in which the calling thread was
+/// ready but had no core, on a busy machine, does not count towards the 10 ms.
 ///
-/// HOCKET_ABORT_ROUNDS: how often each case is tried (once if it is not set); from 10 on the distributions are printed.
+/// HOCKET_ABORT_ROUNDS: number of attempts per case (1 if not set); from 10 on the distributions are printed.
 #pragma once
 
 #include "support/catch.hpp"
@@ -32,7 +32,7 @@ inline constexpr double sanitizer_slowdown = 1;
 
 inline constexpr double milliseconds_promised = 10;
 inline constexpr double milliseconds_at_most = 1000;  // deadlines of these tests are far longer
-inline constexpr std::size_t most_abort_rounds = 20;  // where the first ones took too long
+inline constexpr std::size_t most_abort_rounds = 20;  // if the first ones took too long
 
 inline std::size_t abort_rounds() {
   const char* const text = std::getenv("HOCKET_ABORT_ROUNDS");
@@ -41,20 +41,20 @@ inline std::size_t abort_rounds() {
 
 struct latency {
   double milliseconds = 0;
-  double without_core = 0;  ///< of these, the thread was ready, and others ran
+  double without_core = 0;  ///< part of them in which the thread was ready, but had no core
 };
 
-/// Measures from when a call is called off until it has ended.
+/// Measures the time from an abort until the aborted call has ended.
 class stopwatch {
  public:
-  /// By the thread that is about to make the call.
+  /// Called by the thread that is about to make the call.
   void waits() { thread_ = ::gettid(); }
-  /// By any thread, right before it calls off.
+  /// Called by any thread, right before it aborts.
   void start() {
     without_core_ = without_core();
     begin_ = std::chrono::steady_clock::now().time_since_epoch();
   }
-  /// By the thread that made the call.
+  /// Called by the thread that made the call.
   latency stop() const {
     const auto end = std::chrono::steady_clock::now().time_since_epoch();
     const double all = std::chrono::duration<double, std::milli>(end - begin_.load()).count();
@@ -62,7 +62,7 @@ class stopwatch {
   }
 
  private:
-  /// So far, in milliseconds. Zero if the kernel does not tell.
+  /// Time without a core so far, in milliseconds. Zero if the kernel does not report it.
   double without_core() const {
     const std::string path = "/proc/self/task/" + std::to_string(thread_.load()) + "/schedstat";
     std::FILE* const file = std::fopen(path.c_str(), "re");
@@ -79,7 +79,7 @@ class stopwatch {
   std::atomic<std::chrono::steady_clock::duration> begin_{};
 };
 
-/// What was measured in one case. Main thread only.
+/// The measurements of one case. Main thread only.
 class abort_latency {
  public:
   explicit abort_latency(std::string name, double promised = milliseconds_promised)
@@ -90,11 +90,11 @@ class abort_latency {
     own_.push_back(found.milliseconds - found.without_core);
   }
 
-  /// Whether the case is to be tried (again).
+  /// Returns whether the case should be attempted (again).
   bool wants_more() const {
     return all_.size() < abort_rounds() || (!keeps_promise() && all_.size() < most_abort_rounds);
   }
-  /// Whether half of the tries were within what is promised, and all within the bound.
+  /// Returns whether half of the attempts were within the promised time, and all within the bound.
   bool keeps_promise() const { return median(own_) < promised_ && quantile(all_, 1) < milliseconds_at_most; }
 
   std::string text() const {

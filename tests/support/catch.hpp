@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Catch2 as it is installed: version 3, or the single header of version 2 that Debian 12 carries.
+/// Includes the installed Catch2: version 3, or the single header of version 2 that Debian 12 has.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Checks that misuses do not compile, and that the first error says in words what is wrong.
+/// Checks that misuses do not compile, and that the first error explains the misuse.
 ///
 ///     compile_fail [--cases FOLDER] [--include FOLDER] [--most-lines N] [--batch SOURCE] CASE...
 ///
 /// CASE is the name of a source below tests/compile_fail, without .cpp: shard/storage_twice. A folder stands for the
-/// sources right in it. The compiler must refuse each case, and its first error must match the regular expression in the
-/// line `// expect: REGEX` of the case; where clang refuses a deleted function, the first note belongs to that error. For a
-/// case in a folder, the compiler prints at most N lines (0: any number).
+/// sources directly in it. The compiler must reject each case, and its first error must match the regular expression in
+/// the line `// expect: REGEX` of the case; if clang rejects a deleted function, the first note belongs to that error.
+/// For a case in a folder, the compiler may print at most N lines (0: any number).
 ///
-/// Without `--batch`, each case is compiled alone, and what the compiler prints is shown. With `--batch`, one call of the
-/// compiler is for all cases. Their text goes into SOURCE, which looks like this:
+/// Without `--batch`, each case is compiled alone, and the compiler's output is shown. With `--batch`, one call of the
+/// compiler compiles all cases. Their text goes into SOURCE, which looks like this:
 ///
-///     #include <...>                  each header once that any of the cases includes
+///     #include <...>                  each header that any of the cases includes, once
 ///     namespace case_shard_one {
-///     #line 1 "own_types.hpp"         names of the library that stand for other types in each case
+///     #line 1 "own_types.hpp"         names of the library that denote different types in each case
 ///     #line 1 "shard/one.cpp"         so that errors name the file and the line of the case
 ///     ...                             the text of the case, and of headers of tests/compile_fail that it includes
 ///     }
 ///     namespace case_shard_two {
 ///     ...
 ///
-/// An error belongs to the case whose file, or else namespace, is named in its own line or in those that say where a
-/// template was instantiated. Compilers report an error in a template once for each list of arguments, so that a second
-/// case with the same list would have no error: it fails. It needs other types. Those that a case declares differ from all
-/// others, and so do those of headers of tests/compile_fail, as they are members of the namespace of the case. A case that
-/// has no types of its own in what is instantiated, or that can't be compiled with others, has one of these lines:
+/// An error belongs to the case whose file, or else namespace, is named in the line of the error or in the lines about
+/// the instantiation of a template. Compilers report an error in a template once for each list of arguments, so a
+/// second case with the same list has no error, and fails. It needs other types. Types that a case declares differ from
+/// all others, like those of headers of tests/compile_fail, because they are members of the case's namespace. A case
+/// without such types in the instantiation, or one that can't be compiled with others, must have one of these lines:
 ///
-///     // again: why   the compiler is called again for all cases with this line, until each has had an error of its own
-///     // alone: why   the case is compiled alone: it has macros, say, or its error does not name it
+///     // again: why   the compiler is called again for all cases with this line, until each has had a separate error
+///     // alone: why   the case is compiled alone, for example because it has macros or its error does not name it
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,7 +87,7 @@ struct misuse {
   bool alone = false;
   bool again = false;
 
-  /// The namespace that it is in where it is compiled with others.
+  /// The namespace of the case if it is compiled with others.
   std::string scope() const {
     std::string name = "case_" + fs::path(file).replace_extension().string();
     std::replace_if(
@@ -96,7 +96,7 @@ struct misuse {
   }
 };
 
-/// What stands after `// <name>: ` in the first line that begins so, or nothing.
+/// Returns the text after `// <name>: ` in the first line that begins with it, or an empty string.
 std::string marker(const lines& text, const std::string& name) {
   const std::string begin = "// " + name + ": ";
   const auto line = std::find_if(text.begin(), text.end(), [&](const auto& each) { return each.starts_with(begin); });
@@ -143,7 +143,7 @@ class batch_source {
   std::string text() const { return includes_ + bodies_; }
 
  private:
-  /// Adds the text of `file`, unless this case has it already.
+  /// Adds the text of `file`, unless this case contains it already.
   void paste(const std::string& file) {
     if (!pasted_.insert(file).second) return;
     say_place(1, file);
@@ -158,12 +158,13 @@ class batch_source {
     }
   }
 
-  /// `line`, of `file`, becomes the text of a header of this folder, or is moved to the begin.
+  /// Replaces the include `line` of `file` by the text of a header of this folder, or moves it to the beginning.
   void include(const std::string& line, const std::string& file) {
     static const std::regex form("#include ([<\"])([^>\"]+)[>\"].*");
     std::smatch match;
     if (!std::regex_match(line, match, form)) {
-      throw std::runtime_error(file + " needs a line `// alone: why`, as this would change other cases: " + line);
+      throw std::runtime_error(file +
+                               " needs a line `// alone: why`, because this line would change other cases: " + line);
     }
     const std::string name = match[2];
     const fs::path beside = fs::path(file).parent_path() / name;
@@ -189,7 +190,7 @@ class batch_source {
 
 // ---- the compiler -----------------------------------------------------------------------------------------------
 
-/// What the compiler prints. It runs in the folder of all cases, so that it finds the lines that it quotes.
+/// Returns the compiler's output. The compiler runs in the folder of all cases, to find the lines that it quotes.
 std::string compile(const settings& given, const fs::path& source) {
   lines words = {HOCKET_COMPILE_FAIL_COMPILER,
                  "-std=c++20",
@@ -233,7 +234,7 @@ std::string compile(const settings& given, const fs::path& source) {
 
 // ---- what it printed --------------------------------------------------------------------------------------------
 
-/// An error or a warning, with the lines before it that say where it was met, and the notes after it.
+/// An error or a warning, with the lines before it that state its context, and the notes after it.
 struct diagnostic {
   lines before;
   lines text;
@@ -253,10 +254,10 @@ bool says_who_includes(const std::string& line) {
 
 std::string file_of(const std::string& place) { return place.substr(0, place.find(':')); }
 
-/// g++ says once by which line a header is included, and does not quote a line again for the next diagnostic of the same
-/// place. Puts all that back, as it is printed for a case that is compiled alone.
+/// g++ prints the line that includes a header only once, and does not quote a line again for the next diagnostic of the
+/// same place. Restores these lines, as they are printed for a case that is compiled alone.
 void put_back_what_is_left_out(std::vector<diagnostic>& all) {
-  std::map<std::string, std::string> includer;  // as rules.hpp of rules.hpp:12, for a file that it includes
+  std::map<std::string, std::string> includer;  // by included file, such as rules.hpp:12
   std::map<std::string, lines> quoted;
   for (auto& [before, text] : all) {
     if (text.empty()) continue;
@@ -310,9 +311,9 @@ std::vector<diagnostic> diagnostics(const std::string& output) {
   return found;
 }
 
-/// The number of the case that `which` belongs to, or as many as there are cases. clang does not always say where the first
-/// template was instantiated: then a type of the case tells. `previous` is the number of the diagnostic before: where both
-/// are of one instantiation, compilers do not say again which that is.
+/// Returns the number of the case that `which` belongs to, or the number of cases if there is none. clang does not
+/// always print where the first template was instantiated: then a type of the case identifies it. `previous` is the
+/// result for the previous diagnostic: compilers do not repeat the instantiation if both have the same one.
 std::size_t owner(const diagnostic& which, const std::vector<misuse>& cases, std::size_t previous) {
   static const std::regex scope("\\bcase_\\w+(?=::)");
   lines places(which.text.begin(), std::next(which.text.begin(), which.text.empty() ? 0 : 1));
@@ -335,9 +336,9 @@ std::size_t owner(const diagnostic& which, const std::vector<misuse>& cases, std
   return says_nothing ? previous : cases.size();
 }
 
-/// The line that says what is wrong. clang does not name a deleted function in its error, as g++ does, but in the first
-/// note after those that say where a template was instantiated: both make that line then. A string that
-/// core/explanation.hpp has cut for clang is whole again, and has no backslashes.
+/// Returns the line that explains the error. clang names a deleted function in the first note that does not describe an
+/// instantiation, not in the error as g++ does: then joins both, rejoins a string that core/explanation.hpp has cut for
+/// clang, and removes backslashes.
 std::string error_line(const diagnostic& error) {
   static const std::regex deleted(R"(error: .*\bdeleted )");
   static const std::regex names_it(": note: (?!in instantiation |while )");
@@ -351,7 +352,7 @@ std::string error_line(const diagnostic& error) {
   return std::regex_replace(line, escaped, "$1");
 }
 
-/// All that the compiler printed for one case.
+/// The compiler's output for one case.
 struct printed {
   std::string first_error;
   lines all;
@@ -368,7 +369,7 @@ class check {
  public:
   explicit check(settings given) : given_(std::move(given)), cases_(read_cases(given_)) {}
 
-  /// True if nothing is wrong.
+  /// Returns true if there are no faults.
   bool run() {
     std::vector<misuse> once;
     std::vector<misuse> again;
@@ -400,7 +401,7 @@ class check {
     faults_ += '\n';
   }
 
-  /// Of a case that has an error.
+  /// Checks a case that has an error.
   void judge(const misuse& which, const printed& output) {
     const bool in_subfolder = which.file.find('/') != std::string::npos;
     std::string fault;
@@ -442,7 +443,7 @@ class check {
     }
   }
 
-  /// Compiles `cases` in one call, judges those that have an error of their own, and returns the others.
+  /// Compiles `cases` in one call, checks those that have an error, and returns the others.
   std::vector<misuse> check_together(const std::vector<misuse>& cases) {
     fs::path file = given_.batch;
     if (++batches_ > 1) file.replace_filename(file.stem().string() + "_" + std::to_string(batches_) + ".cpp");
@@ -478,8 +479,8 @@ class check {
       std::string what = "it compiles, and should not";
       if (!output.first_error.empty()) {
         what =
-            "it has no error of its own among the others: that which it has alone is reported for another case, with "
-            "the same instantiation. One of both needs other types, or a line `// again: why`";
+            "it has no error in the batch: the error that it has alone is reported for another case, with the same "
+            "instantiation. One of the two needs other types, or a line `// again: why`";
       }
       report(each.file, what, each.expectation, output.all);
     }
@@ -494,7 +495,7 @@ class check {
   int faulty_ = 0;
 };
 
-/// Without names, where `words` are no right ones.
+/// Returns settings without names if `words` are invalid.
 settings parse(const lines& words) {
   settings given;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -2,8 +2,8 @@
 #
 # cmake -D compile_fail=PROGRAM -D scratch=FOLDER -P compile_fail_can_fail.cmake
 #
-# Feeds compile_fail, which checks the misuses, a few of them without any fault, and then such with one fault: it must
-# tell them apart, and say what is wrong.
+# Runs compile_fail, which checks the misuses, on cases without a fault, and then on cases with one fault: it must
+# distinguish them, and report the fault.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -17,7 +17,7 @@ function(case name expectation)
   file(WRITE "${scratch}/cases/${name}.cpp" "${text}\n")
 endfunction()
 
-# Checks the cases that were written since the last call: compile_fail must print what matches ARGN, in this order, and
+# Checks the cases written since the last call: the output of compile_fail must match ARGN, in this order, and it must
 # fail if `fails`.
 function(check fails)
   execute_process(
@@ -38,7 +38,7 @@ endfunction()
 
 file(REMOVE_RECURSE "${scratch}")
 
-# A library that wants small types, and one that can't be compiled at all.
+# A library that accepts only small types, and one that never compiles.
 file(WRITE "${scratch}/include/library.hpp" [[
 #pragma once
 template <class T>
@@ -55,7 +55,7 @@ void measure(const T&) {
 }
 ]])
 file(WRITE "${scratch}/include/broken.hpp" "#pragma once\nstatic_assert(false, \"this library is broken\");\n")
-# What cases share.
+# A header that cases share.
 file(WRITE "${scratch}/cases/setting.hpp" "#pragma once\n#include <library.hpp>\nstruct large { char bytes[2]; };\n")
 
 set(large "#include <library.hpp>" "struct large { char bytes[2]<semicolon> }<semicolon>")
@@ -96,7 +96,7 @@ check(TRUE "group/right.cpp: it compiles, and should not" " 1 faults")
 case(group/right "only small types" "// alone: it need not" ${large} ${right})
 check(TRUE "group/right.cpp: it compiles, and should not" " 1 faults")
 
-# A case with another error, which a later one does not make up for.
+# A case with another error, for which a later error does not compensate.
 case(group/first "only small types" ${large} ${misuse})
 case(group/other "only one at a time" ${large} ${misuse})
 check(TRUE "group/other.cpp: the first error is not the one that is expected"
@@ -109,7 +109,7 @@ check(TRUE "group/second.cpp: the first error is not the one that is expected" "
 set(shared "#include <library.hpp>" "void misuse(int x) { take(x)<semicolon> }")
 case(group/first "only small types" ${shared})
 case(group/swallowed "only small types" ${shared})
-check(TRUE "group/swallowed.cpp: it has no error of its own among the others" "needs other types"
+check(TRUE "group/swallowed.cpp: it has no error in the batch" "needs other types"
       "expected: only small types\n  printed:" "only small types are taken" " 1 faults")
 
 # A case with too many lines: an error for each type.
@@ -117,12 +117,12 @@ set(misuses ${misuse} "void misuse(int x) { take(x)<semicolon> }" "void misuse(l
 case(group/long "only small types" ${large} ${misuses})
 check(TRUE "group/long.cpp: the compiler printed [0-9]+ lines, and should print at most 15" " 1 faults")
 
-# An error that has nothing to do with the cases.
+# An error that is unrelated to the cases.
 case(group/first "only small types" ${large} ${misuse})
 case(group/second "only small types" "#include <broken.hpp>" ${large} ${misuse})
 check(TRUE "this error belongs to none of its cases\n  printed:\n" "this library is broken" " 1 faults")
 
-# Cases that say too little.
+# Cases without a required line.
 case(group/silent "" ${large} ${misuse})
 check(TRUE "group/silent.cpp: it lacks a line .// expect: REGEX.")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Replaces operator new by one that counts, by thread. For one source of a program.
+/// Replaces operator new by one that counts allocations per thread. Include it in one source of a program.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ void* counted(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
-// What asks by std::nothrow (std::stable_sort does) must get memory of the same kind.
+// Callers that use std::nothrow (such as std::stable_sort) must get memory from the same allocator.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return ++allocations, std::malloc(bytes); }
 void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return ++allocations, std::malloc(bytes); }
 void operator delete(void* made) noexcept { std::free(made); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Elements to test with: a type whose operation is not commutative, values on which every other order of additions
-/// gives other bits, and buffers that notice when somebody writes beside them.
+/// Elements for tests: a type whose operation is not commutative, values for which every other order of additions gives
+/// other bits, and buffers that detect writes beside them.
 #pragma once
 
 #include <hocket/operation/exact_sum.hpp>
@@ -39,7 +39,7 @@ struct compose {
   }
 };
 
-/// Three bytes, so that elements lie on odd addresses.
+/// Three bytes, so that elements have odd addresses.
 struct triple {
   std::uint8_t bytes[3] = {};
 
@@ -55,7 +55,7 @@ inline std::uint64_t random_bits(int rank, std::size_t i) {
   return x ^ (x >> 31);
 }
 
-/// By how many powers of two samples of T differ: as far as sums of some of them do not overflow.
+/// The number of powers of two by which samples of T may differ without overflow in sums of several of them.
 template <class T>
 inline constexpr int exponent_range = std::is_same_v<T, double>                ? 40
                                       : std::is_same_v<T, hocket::half>        ? 6
@@ -110,7 +110,7 @@ bool same_bytes(std::span<const T> a, std::span<const T> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-/// Which element is the first that differs.
+/// Describes the first element that differs.
 template <class T>
 std::string first_difference(std::span<const T> a, std::span<const T> b) {
   if (a.size() != b.size()) return std::to_string(a.size()) + " elements instead of " + std::to_string(b.size());

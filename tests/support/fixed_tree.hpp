@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What require(fixed_tree) promises, by its definition and one combination after the other.
+/// The result that require(fixed_tree) promises, computed from its definition, one combination after the other.
 #pragma once
 
 #include <hocket/operation/traits.hpp>
@@ -12,8 +12,8 @@
 
 namespace hocket_test {
 
-/// All terms, combined in the fixed tree: pairs of the first ones, as many as there are beyond a power
-/// of two, then pairs of what is left.
+/// Combines all terms in the fixed tree: first pairs at the beginning, as many as the terms exceed a power of two, then
+/// pairs of the remaining terms.
 template <class T, class Op>
 std::vector<T> in_fixed_tree(const std::vector<std::vector<T>>& terms, const Op& op) {
   const std::size_t members = std::bit_floor(terms.size());

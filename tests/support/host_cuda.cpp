@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library with the names of CUDA's driver whose one device is memory of the host: for programs that load the driver by
-// its name, and for UCX's modules for CUDA, so that what they do with a device runs where none is. Memory of the device is
-// mapped twice: where callers have it nothing may be read or written, as by a real processor, and copies know where it is
-// open. All work is done at once.
+// A test double of the CUDA driver library whose only device uses host memory: for programs that load the driver with
+// dlopen, and for UCX's CUDA modules, so that their device code runs on machines without a GPU. Device memory is mapped
+// twice: the address that callers get can't be read or written, as on a real CPU, and copies use the other mapping. All
+// work is done immediately.
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
 
 #include <cstddef>
@@ -24,7 +24,7 @@ enum class kind { device, managed, pinned };
 struct allocation {
   std::size_t bytes = 0;
   kind what = kind::device;
-  std::byte* open = nullptr;  ///< the same memory, where it can be read and written
+  std::byte* open = nullptr;  ///< the same memory, in the mapping that can be read and written
   std::uint64_t id = 0;
 };
 
@@ -72,7 +72,7 @@ status give_back(address which) {
   return status::success;
 }
 
-/// The allocation that `at` lies in, with its address; or the end.
+/// Returns the allocation that contains `at`, with its address; or the end.
 auto find(address at) {
   auto after = allocations.upper_bound(at);
   if (after == allocations.begin()) return allocations.end();
@@ -80,14 +80,14 @@ auto find(address at) {
   return at < after->first + after->second.bytes ? after : allocations.end();
 }
 
-/// Where `at` can be read and written.
+/// Returns the address at which `at` can be read and written.
 std::byte* open_at(address at) {
   const std::lock_guard guard(lock);
   const auto found = find(at);
   return found == allocations.end() ? reinterpret_cast<std::byte*>(at) : found->second.open + (at - found->first);
 }
 
-/// A handle that only has to be another one each time.
+/// Creates a handle, which only needs to be unique.
 template <class Handle>
 status make(Handle* result) {
   *result = static_cast<Handle>(std::malloc(1));
@@ -106,7 +106,7 @@ extern "C" {
 status cuInit(unsigned) { return status::success; }
 status cuDriverGetVersion(int* result) { return *result = 13000, status::success; }
 status cuGetErrorName(status, const char** result) { return *result = "an error of the double", status::success; }
-status cuGetErrorString(status, const char** result) { return *result = "no words", status::success; }
+status cuGetErrorString(status, const char** result) { return *result = "no description", status::success; }
 
 status cuDeviceGetCount(int* result) { return *result = 1, status::success; }
 status cuDeviceGetName(char* result, int size, device_number) {
@@ -117,7 +117,7 @@ status cuDeviceTotalMem_v2(std::size_t* result, device_number) {
   return *result = std::size_t{1} << 30, status::success;
 }
 status cuDeviceGetUuid_v2(uuid* result, device_number) { return *result = {}, status::success; }
-/// It has nothing that is optional.
+/// All optional attributes are 0.
 status cuDeviceGetAttribute(int* result, device_attribute which, device_number) {
   return *result = which == device_attribute::unified_addressing ? 1 : 0, status::success;
 }
@@ -181,7 +181,7 @@ status cuPointerGetAttribute(void* result, pointer_attribute which, address at) 
     default: return status::not_supported;
   }
 }
-/// Of memory that is none of its own a driver says so by type 0.
+/// A driver reports type 0 for memory that it does not own.
 status cuPointerGetAttributes(unsigned count, pointer_attribute* which, void** results, address at) {
   for (unsigned i = 0; i < count; ++i) {
     if (cuPointerGetAttribute(results[i], which[i], at) == status::success) continue;
@@ -224,7 +224,7 @@ status cuEventRecord(event_handle, stream_handle) { return status::success; }
 status cuEventQuery(event_handle) { return status::success; }
 status cuEventSynchronize(event_handle) { return status::success; }
 
-/// Nothing beyond what is here.
+/// Offers no functions beyond those in this file.
 status cuGetProcAddress_v2(const char*, void** result, int, std::uint64_t, int* why) {
   *result = nullptr;
   if (why != nullptr) *why = 1;
@@ -232,7 +232,7 @@ status cuGetProcAddress_v2(const char*, void** result, int, std::uint64_t, int* 
 }
 const char* nvmlErrorString(int) { return "an error of the double"; }
 
-// What a driver exports, and is not used where attributes say that it does not work.
+// Functions that a driver exports, but that are not used because attributes report them as unsupported.
 #define NOT_SUPPORTED(name) \
   status name() { return status::not_supported; }
 NOT_SUPPORTED(cuDeviceCanAccessPeer)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The one main of every test program, compiled once, for Catch2 3 and for the single header of Catch2 2.
+/// The main function of every test program, compiled once, for Catch2 3 and for the single header of Catch2 2.
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
 #else
@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 #endif
 
-// As in the presets' environment, for programs that are run without CTest. The sanitizers of g++ up to 13 may take the
-// memory of a thread_local variable of a library loaded later for that of an older glibc, and look for leaks at address 0.
+// As in the presets' environment, for programs that run without CTest. The sanitizers of g++ up to 13 may mistake a
+// thread_local variable of a library loaded later for one of an older glibc, and search for leaks at address 0.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }
 extern "C" const char* __lsan_default_suppressions();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a plan computes, to the bit, found without the engine: all ranks in one loop, each value by itself.
+/// Computes the result of a plan, exact to the bit, without the engine: all ranks in one loop, one value at a time.
 ///
-/// A left fold in rank order is not what a tree or a ring computes in floating point, so results are compared with this
-/// evaluation of the plan's own actions. It shares with the engine only what says what is right: the plan, its layout
-/// and `hocket::reduction`, by which partial results are widened, combined and narrowed once per action.
+/// In floating point a tree or a ring differs from a left fold in rank order, so results are compared with this
+/// evaluation of the plan's actions. It shares with the engine only the specification: the plan, its layout and
+/// `hocket::reduction`, with which partial results are widened, combined and narrowed once per action.
 ///
 /// @code
 /// const auto wanted = hocket_test::evaluate<float>(plan::double_tree{4}, ranks, layout, inputs, std::plus<>{});
@@ -29,7 +29,7 @@
 
 namespace hocket_test {
 
-/// For plans that combine nothing.
+/// Operation for plans that combine nothing.
 struct moves_only {
   template <class T>
   constexpr T operator()(const T& a, const T&) const {
@@ -37,7 +37,7 @@ struct moves_only {
   }
 };
 
-/// The layout that a call with `block_elements` elements per block has.
+/// Returns the layout of a call with `block_elements` elements per block.
 inline hocket::plan::layout layout_for(const hocket::plan::any_algorithm& plan, int ranks, std::size_t block_elements) {
   return {block_elements, static_cast<std::uint32_t>(plan.collective().blocks(ranks)), plan.shape(ranks).pieces};
 }
@@ -81,13 +81,13 @@ class evaluation {
   using action_kind = hocket::plan::action_kind;
   using kind = hocket::plan::collective_kind;
 
-  /// Partial results from element `origin` of the whole vector on.
+  /// Partial results, from element `origin` of the whole vector on.
   struct buffer {
     std::size_t origin = 0;
     std::vector<partial> elements;
   };
   struct rank_memory {
-    buffer in, out;  ///< in place, `out` is not used
+    buffer in, out;  ///< in-place calls do not use `out`
     std::vector<partial> scratch;
     std::map<int, std::vector<partial>> inbox;
   };
@@ -160,7 +160,7 @@ class evaluation {
     return what.count == 0 ? 0 : layout_.chunks(what.chunk, what.count).size;
   }
 
-  /// Where the elements of `what` lie that begin at `at`.
+  /// Returns the place of the elements of `what` that begin at `at`.
   partial* find(int rank, region where, std::uint32_t at, const action& what) {
     rank_memory& memory = memory_[index(rank)];
     std::vector<partial>* elements = &memory.scratch;
@@ -188,7 +188,7 @@ class evaluation {
     for (std::size_t i = 0; i < values.size(); ++i) to[i] = values[i];
   }
 
-  /// values[0] ∘ values[1] ∘ …, widened throughout and narrowed once.
+  /// Returns values[0] ∘ values[1] ∘ …, widened throughout and narrowed once.
   std::vector<partial> combine(const std::vector<std::vector<partial>>& values) const {
     std::vector<partial> result;
     for (std::size_t i = 0; i < values.front().size(); ++i) {
@@ -211,8 +211,8 @@ class evaluation {
            std::to_string(lanes_[lane]);
   }
 
-  /// Does the next action of a lane, if it waits for nothing. Messages leave when they are sent, so that joins, which
-  /// only say how long a buffer must be kept, never wait.
+  /// Runs the next action of a lane, if it does not have to wait. Messages are copied when they are sent, so joins,
+  /// which only state how long a buffer must stay unchanged, never wait.
   bool advance(std::size_t lane) {
     if (lanes_[lane] == length_of(lane)) return false;
     const int rank = rank_of(lane);
@@ -295,14 +295,14 @@ class evaluation {
   const hocket::plan::collective collective_;
   const Op op_;
   std::vector<rank_memory> memory_;
-  std::vector<unsigned> lanes_;                                                     ///< the next action of each
+  std::vector<unsigned> lanes_;                                                     ///< next action of each lane
   std::map<std::tuple<int, int, int>, std::deque<std::vector<partial>>> messages_;  ///< from, to, channel
   std::set<std::tuple<int, int, int, bool>> signals_;                               ///< from, to, tag, with a push
 };
 
-/// Each rank's `out`, as the caller of the collective sees it, when every rank passed inputs[rank] as its `in` (for a
-/// broadcast: as its `out`). `in_place`: both are one buffer, which runs the plan's form for that; operations with
-/// `prepare` always run so. Throws std::logic_error if the plan does not end or leaves its buffers.
+/// Returns each rank's `out`, as the caller of the collective sees it, if every rank passes inputs[rank] as `in` (for a
+/// broadcast: as `out`). `in_place`: both are one buffer, and the plan runs in its in-place form, as it always does for
+/// operations with `prepare`. Throws std::logic_error if the plan does not end or leaves its buffers.
 template <class T, class Op = moves_only>
 std::vector<std::vector<T>> evaluate(const hocket::plan::any_algorithm& plan, int ranks,
                                      const hocket::plan::layout& layout, const std::vector<std::vector<T>>& inputs,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A directory of a test's own, which goes away with it.
+/// A temporary directory for one test, which is removed at its end.
 #pragma once
 
 #include "support/catch.hpp"
@@ -37,7 +37,7 @@ class scratch_directory {
 
   const std::string& path() const noexcept { return path_; }
 
-  /// The names of what is in it, in order.
+  /// The names of its entries, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> result;
     for (const auto& each : std::filesystem::directory_iterator(path_))

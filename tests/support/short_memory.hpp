@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Replaces operator new by one that fails when it is told to, on the thread that told it. For one source of a program.
+/// Replaces operator new by one that fails on request, in the thread that requested it. Include it in one source.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace {
 
-/// Which of this thread's next allocations fails; those behind it do, too, if `for_good`.
+/// Which of this thread's next allocations fails; if `for_good`, all later ones fail, too.
 struct shortage {
   long left = -1;  ///< negative: none
   bool for_good = false;
   bool has_begun = false;
-  std::size_t bytes = 0;  ///< that were asked for when it began
+  std::size_t bytes = 0;  ///< size of the first allocation that failed
 };
 thread_local shortage planned;
 
@@ -29,7 +29,7 @@ bool fails_now(std::size_t bytes) noexcept {
 }
 
 void* memory_or_null(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) noexcept {
-  constexpr std::size_t most = std::size_t{1} << 36;  // sanitizers end a program that asks for much more
+  constexpr std::size_t most = std::size_t{1} << 36;  // sanitizers abort a program that requests much more
   if (bytes > most || fails_now(bytes)) return nullptr;
   return std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
 }
@@ -39,7 +39,7 @@ void* memory(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t
   throw std::bad_alloc();
 }
 
-/// No shortage, as long as this lives, for what is a test's own.
+/// Suspends the shortage during its lifetime, for allocations of the test itself.
 class plenty {
  public:
   plenty() noexcept : kept_(std::exchange(planned, {})) {}
@@ -53,7 +53,7 @@ class plenty {
 
 }  // namespace
 
-// Not inlined: g++ would compare what is inside of one with what is inside of the other.
+// Not inlined: g++ would compare the bodies of operator new and operator delete (mismatched allocation).
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return memory(bytes); }
 [[gnu::noinline]] void* operator new[](std::size_t bytes) { return memory(bytes); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What tests ask of messages.
+/// Helpers for tests of messages.
 #pragma once
 
 #include <string_view>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs the body of a test on threads as ranks. Ranks record what they find wrong; the main thread asserts.
+/// Runs the body of a test on threads as ranks. Ranks record failures; the main thread asserts.
 ///
-/// Nothing hangs: communicators give up after 30 s with an error that says where the rank stands; a rank that ends by
-/// an exception aborts the others; and a watchdog prints where all ranks are and ends the program if even that fails.
+/// Nothing hangs: communicators time out after 30 s with an error that states where the rank is; a rank that ends with
+/// an exception aborts the others; and as a last resort a watchdog prints where all ranks are and ends the program.
 #pragma once
 
 #include "support/catch.hpp"
@@ -34,21 +34,21 @@ namespace hocket_test {
 inline constexpr std::chrono::seconds rank_timeout(30);
 inline constexpr std::chrono::seconds watchdog_timeout(100);
 
-/// What the body of a test knows of its rank. Used by that rank's thread alone, `place` and `complaints` apart.
+/// A rank, as the body of a test sees it. Used only by that rank's thread, except `place` and `complaints`.
 class thread_rank {
  public:
   hocket::local::communicator& comm() noexcept { return *comm_; }
   int rank() const noexcept { return comm_->rank(); }
   int size() const noexcept { return comm_->size(); }
 
-  /// For the watchdog and for complaints: what this rank is about to do. Text, or a function that makes it.
+  /// Sets the next action of this rank, for the watchdog and for complaints: a text, or a function that returns it.
   template <class Text>
   void at(Text&& text) {
     const std::lock_guard lock(mutex_);
     place_ = made(text);
   }
 
-  /// Records a complaint if `holds` is false. `text` says what does not hold: text, or a function that makes it.
+  /// Records a complaint if `holds` is false. `text` describes the failed check: a text, or a function that returns it.
   template <class Text>
   bool check(bool holds, Text&& text) {
     if (!holds) complain(made(text));
@@ -60,7 +60,7 @@ class thread_rank {
     if (complaints_.size() < most_complaints) complaints_.push_back(place_.empty() ? text : place_ + ": " + text);
   }
 
-  /// Runs `call`, which must throw a `hocket::error` of `expected`; gives back what it said.
+  /// Runs `call`, which must throw a `hocket::error` with code `expected`; returns the error.
   std::optional<hocket::error> expect(hocket::errc expected, const std::function<void()>& call) {
     try {
       call();
@@ -151,7 +151,7 @@ class thread_ranks {
     changed_.notify_all();
   }
 
-  /// So that a failed test ends at once.
+  /// Aborts all ranks, so that a failed test ends immediately.
   void abort_all() {
     const std::lock_guard lock(mutex_);
     failed_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records what the engine did, and compares it with what the plan lists: `with(observe(trace.observer()))`.
+/// Records the engine's actions and compares them with the plan: `with(observe(trace.observer()))`.
 #pragma once
 
 #include <hocket/engine/step_observer.hpp>
@@ -18,7 +18,7 @@
 
 namespace hocket_test {
 
-/// The steps of one rank, in the order in which they were done. Must outlive the calls that it observes.
+/// The completed steps of one rank, in order. Must outlive the calls that it observes.
 class trace {
  public:
   hocket::step_observer observer() noexcept {
@@ -33,16 +33,16 @@ class trace {
   std::vector<hocket::completed_step> events_;
 };
 
-/// What a plan was run on.
+/// The parameters with which a plan was run.
 struct traced_run {
   hocket::plan::any_algorithm plan;
   int ranks = 1;
   int rank = 0;
   std::size_t block_elements = 0;
   std::size_t element_size = 1;
-  std::size_t segment_elements = static_cast<std::size_t>(-1);  ///< where longer blocks are done in several runs
-  const hocket::plan::layout* in_layout = nullptr;   ///< of blocks of given lengths; then `block_elements` is not used
-  const hocket::plan::layout* out_layout = nullptr;  ///< if another than that of `in`
+  std::size_t segment_elements = static_cast<std::size_t>(-1);  ///< longer blocks run in several segments
+  const hocket::plan::layout* in_layout = nullptr;              ///< blocks of given lengths; replaces `block_elements`
+  const hocket::plan::layout* out_layout = nullptr;             ///< if it differs from that of `in`
 };
 
 namespace detail {
@@ -94,9 +94,9 @@ inline std::string difference_in_segment(const std::vector<hocket::completed_ste
 
 }  // namespace detail
 
-/// How the trace of one call differs from the plan's list: empty if, in each lane, the steps are those of the list, in
-/// its order, with the bytes of its chunks. `sequence`: the number of the call's first segment; by default, the first
-/// one that the trace has.
+/// Describes how the trace of one call differs from the plan: empty if, in each lane, the steps are those of the plan,
+/// in order, with the bytes of its chunks. `sequence`: the number of the call's first segment; by default, the first
+/// one in the trace.
 inline std::string difference(const std::vector<hocket::completed_step>& events, const traced_run& run,
                               std::uint64_t sequence = 0) {
   if (sequence == 0 && !events.empty()) {
