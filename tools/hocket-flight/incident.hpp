@@ -142,7 +142,7 @@ inline bool belong_together(const incident& a, const incident& b) {
 }  // namespace detail
 
 /// Returns one incident for each communicator, sorted by the time of failure. Records of an earlier run in the same
-/// directory are left out, and their paths are added to `ignored`.
+/// directory are ignored, and their paths are added to `ignored`.
 inline std::vector<incident> incidents_of(const archive& all, std::vector<std::string>& ignored) {
   std::map<detail::key, detail::group> groups;
   for (const record& each : all.records) groups[{each.communicator, each.members}].push_back(&each);

@@ -27,7 +27,7 @@ class report {
   std::string text() const {
     std::string result;
     for (const std::string& each : all_.problems) result += "note: " + each + '\n';
-    for (const std::string& each : ignored_) result += "note: " + each + ": of an earlier run, left out\n";
+    for (const std::string& each : ignored_) result += "note: " + each + ": from an earlier run, ignored\n";
     if (!result.empty()) result += '\n';
     for (const incident& each : incidents_) result += text_of(each) + '\n';
     if (!incidents_.empty()) result.pop_back();

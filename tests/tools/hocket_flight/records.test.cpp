@@ -109,7 +109,7 @@ TEST_CASE("hocket-flight: records of an earlier run are left out") {
   leave(here, {.rank = 0, .pid = 9, .code = 3, .culprit = 1, .awaits = 1});
   leave(here, {.rank = 1, .pid = 8, .time = earlier, .code = 4, .culprit = 0});
   const std::string text = told_of(here.path());
-  CHECK(lacks(text, {"rank1.jsonl: of an earlier run, left out", "Rank 1 is missing", "1: no record"}) == "");
+  CHECK(lacks(text, {"rank1.jsonl: from an earlier run, ignored", "Rank 1 is missing", "1: no record"}) == "");
 }
 
 TEST_CASE("hocket-flight: communicators that failed one after the other are told one after the other") {
