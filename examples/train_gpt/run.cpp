@@ -131,7 +131,7 @@ std::vector<rank_memory> gather_memory(const hocket::ucx::communicator& comm, co
   return ranks;
 }
 
-/// What each rank is to keep: ranks that follow each other in one line, if no digit of it differs.
+/// Returns the predicted memory of each rank, with one line for consecutive ranks if all printed digits are equal.
 std::vector<std::pair<std::string, std::string>> memory_of(const std::vector<rank_memory>& ranks) {
   std::vector<std::pair<std::string, std::string>> lines{
       {"memory", "parameters, gradients and states of each rank, by the formula:"}};
