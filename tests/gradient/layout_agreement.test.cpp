@@ -44,7 +44,7 @@ std::vector<difference> differences() {
        "rank R has parameter 0 'embedding' of 100 "
        "elements in bucket 2"},
       {parameter_layout(ordinary, {.order = hocket::bucket_order::forward}),
-       "rank R has buckets that leave in forward order"},
+       "rank R has buckets that are reduced in forward order"},
       {parameter_layout({{"embedding", 100}, {"weights", 64}, {"gain", 64, false}}), "in bucket 0, not in norms"},
       {parameter_layout({{"embedding", 100}, {"weights", 64}, undecayed({"gain", 64})}), "in bucket 0, not decayed"},
       {parameter_layout({{"embedding", 100}, {"weights", 64}, {.name = "gain", .elements = 64, .model_ranks = 2}}),

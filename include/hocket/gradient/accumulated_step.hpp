@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How far a step of gradient accumulation is: microbatches, parameters that are ready, buckets that leave, and what the
-/// step adds up to beside gradients. None of it depends on the type of a gradient, on options or on the transport, so it
-/// is compiled once, and not for each accumulator that a program has.
+/// The progress of one step of gradient accumulation: microbatches, ready parameters, buckets in flight, and sums other
+/// than gradients. Nothing here depends on the type of a gradient, on options or on the transport, so it is compiled
+/// once and not for each accumulator of a program.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,20 +22,19 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What the order of work in a step depends on.
+/// Properties of the accumulator that determine the order of work in a step.
 struct accumulation_rules {
-  bool keeps_whole = false;             ///< whether microbatches are added up before they are reduced
-  bool keeps_pieces = false;            ///< whether a rank keeps the sum of its pieces alone
-  bool scatters = false;                ///< whether a reduction leaves a piece of a bucket
-  bool scatters_before_adding = false;  ///< whether replicas are added up at the last microbatch alone
+  bool keeps_whole = false;             ///< microbatches are summed before they are reduced
+  bool keeps_pieces = false;            ///< a rank stores only the sum of its pieces
+  bool scatters = false;                ///< a reduction yields only a piece of a bucket
+  bool scatters_before_adding = false;  ///< replicas are summed only at the last microbatch
   bool has_replicas = false;
 
-  /// Whether a reduction leaves less than what is kept.
+  /// True if a reduction yields less than what the rank stores.
   constexpr bool gathers() const noexcept { return scatters && !keeps_pieces; }
 };
 
-/// The public functions are those of `gradient_accumulator`, where they are described. The private ones that are virtual
-/// are what depends on types.
+/// `gradient_accumulator` describes the public functions. The private virtual functions do what depends on types.
 class accumulated_step {
  public:
   accumulated_step(parameter_layout layout, const accumulation_rules& rules, int rank, int ranks,
@@ -68,46 +67,46 @@ class accumulated_step {
  protected:
   const accumulation_rules& rules() const noexcept { return rules_; }
   const std::source_location& site() const noexcept { return site_; }
-  /// What is kept of all buckets, and what a reduction leaves of bucket `b`.
+  /// The part of each bucket that this rank stores, and the part of bucket `b` that a reduction yields.
   const layout_share& share() const noexcept { return share_; }
   const element_range& reduced_range(std::size_t b) const noexcept { return reduced_.range(b); }
-  /// The lengths of all ranks' pieces of bucket `b`, until the next call.
+  /// Returns the lengths of all ranks' pieces of bucket `b`; valid until the next call.
   std::span<const std::size_t> lengths(std::size_t b) { return reduced_.lengths(layout_, b); }
 
-  /// Refuses `call(i)` unless the gradient of parameter `i` may be added to, and notes that there is one.
+  /// Fails `call(i)` unless the gradient of parameter `i` may be added to, and records that there is one.
   void open(std::size_t i, const char* call) {
     if (i >= layout_.parameters() || !inside_ || done_[i]) [[unlikely]]
       refuse_closed(i, call);
     report_[uses + i] = 1;
   }
-  /// Waits until the next gradient of bucket `b` may be formed.
-  /// @param is_formed whether it has memory already
+  /// Waits until the next gradient of bucket `b` may be computed.
+  /// @param is_formed whether the bucket already has memory
   void make_room(std::size_t b, bool is_formed);
 
-  /// Ends what is on its way. Each destructor of a derived class calls it before its memory ends.
+  /// Ends all buckets in flight. Each destructor of a derived class calls it before its memory is freed.
   void end_all() noexcept { in_flight_.clear(); }
 
   [[noreturn]] HOCKET_DETAIL_RARE void refuse(std::string reason) const;
   [[noreturn]] HOCKET_DETAIL_RARE void refuse_size(std::size_t i, std::size_t given) const;
 
  private:
-  /// Where things are in the report that is summed over ranks: behind `uses`, of each parameter how often it was used.
+  /// Positions in the report that is summed over ranks. From `uses` on, one use count per parameter.
   enum report_entry : std::size_t { losses, counts_of_losses, abandonments, uses };
 
-  /// Sets what is kept to zero.
+  /// Sets the stored sums to zero.
   virtual void clear_kept() = 0;
-  /// Gives bucket `b` memory where its gradient is formed. May wait.
+  /// Allocates the memory in which the gradient of bucket `b` is computed. May wait.
   virtual void form(std::size_t b) = 0;
-  /// Adds what came of a microbatch to what is kept of the step.
+  /// Adds the reduced gradient of a microbatch to the stored sums of the step.
   virtual void fold(std::size_t b) = 0;
-  /// Begins to reduce bucket `b` over the ranks of one copy, or what is left of it over replicas.
+  /// Starts to reduce bucket `b` over the ranks of one copy, or the result of that over replicas.
   virtual request begin_within(std::size_t b) = 0;
   virtual request begin_across(std::size_t b) = 0;
-  /// Begins to give all ranks the pieces of bucket `b` that each has summed.
+  /// Starts to gather the summed pieces of bucket `b` on all ranks.
   virtual request begin_gather(std::size_t b) = 0;
   virtual void sum_over_ranks(std::span<double> report) = 0;
   virtual void revoke(const std::string& reason) const = 0;
-  /// That of the calls that were begun.
+  /// Timeout of the collectives that the functions above start.
   virtual std::chrono::nanoseconds timeout() const = 0;
 
   [[noreturn]] HOCKET_DETAIL_RARE void refuse_closed(std::size_t i, const char* call) const;
@@ -128,20 +127,20 @@ class accumulated_step {
   int rank_;
   int ranks_;
   std::source_location site_;
-  layout_share share_;    ///< what is kept
-  layout_share reduced_;  ///< what reductions leave
+  layout_share share_;    ///< what this rank stores
+  layout_share reduced_;  ///< what reductions yield
 
-  int next_ = 0;  ///< how many microbatches of this step have begun
+  int next_ = 0;  ///< number of microbatches of this step that have begun
   int of_ = 0;
   bool inside_ = false;
   bool finished_ = false;
-  bool used_ = false;  ///< by an optimizer
+  bool used_ = false;  ///< by an optimizer's step
   std::size_t to_launch_ = 0;
   gradient_totals totals_;
 
-  std::vector<std::size_t> missing_;  ///< of each bucket: parameters that are not ready
-  std::vector<bool> is_in_flight_;    ///< whether it is on its way
-  std::vector<bool> done_;            ///< of each parameter: ready, or over with the microbatch
+  std::vector<std::size_t> missing_;  ///< per bucket: number of parameters that are not ready
+  std::vector<bool> is_in_flight_;    ///< per bucket
+  std::vector<bool> done_;            ///< per parameter: ready, or the microbatch has ended
   std::vector<double> report_;        ///< see `report_entry`
   buckets_in_flight in_flight_;
 };

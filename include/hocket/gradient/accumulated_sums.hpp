@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory of a step of gradient accumulation: what is kept of it, and the gradients of a microbatch that are formed or
-/// on their way. It depends on the type of the sums alone, so accumulators that reduce in different ways share it.
+/// The memory of a step of gradient accumulation: the stored sums, and the gradients of a microbatch that are being
+/// computed or in flight. It depends only on the type of the sums, so accumulators with different reductions share it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -28,7 +28,7 @@ class accumulated_sums : public accumulated_step {
       : accumulated_step(std::move(layout), rules, rank, ranks, site), memory_(memory),
         passing_(rules.keeps_whole ? 0 : this->layout().buckets()) {}
 
-  /// Where the gradient of parameter `i` is to be added.
+  /// Returns the memory to which the gradient of parameter `i` must be added.
   std::span<T> of(std::size_t i) {
     open(i, "of");
     const std::size_t b = layout().bucket_of(i);
@@ -36,7 +36,7 @@ class accumulated_sums : public accumulated_step {
     return formed(b).subspan(layout().of(i).first - layout().bucket(b).first, layout().of(i).size);
   }
 
-  /// The part of bucket `b` that this rank keeps.
+  /// The part of bucket `b` that this rank stores.
   std::span<T> result(std::size_t b) noexcept {
     if (rules().keeps_whole) return kept_.elements().subspan(own_range(b).first, own_range(b).size);
     return share().of(kept_.elements(), b);
@@ -45,16 +45,16 @@ class accumulated_sums : public accumulated_step {
  protected:
   void allocate() { kept_ = flat_buffer<T>(rules().keeps_whole ? layout().size() : share().elements(), memory_); }
 
-  /// Where the gradient of a microbatch is formed.
+  /// Memory in which the gradient of a microbatch is computed.
   std::span<T> formed(std::size_t b) noexcept {
     if (!rules().keeps_whole) return passing_[b].elements();
     return kept_.elements().subspan(layout().bucket(b).first, layout().bucket(b).size);
   }
-  /// The part of it that this rank has the sum of.
+  /// The part of `formed(b)` that this rank has the sum of.
   std::span<T> own(std::size_t b) noexcept {
     return formed(b).subspan(reduced_range(b).first - layout().bucket(b).first, reduced_range(b).size);
   }
-  /// The same of what is kept.
+  /// The same part of the stored sums.
   std::span<T> summed(std::size_t b) noexcept {
     return result(b).subspan(reduced_range(b).first - own_range(b).first, reduced_range(b).size);
   }
@@ -77,7 +77,7 @@ class accumulated_sums : public accumulated_step {
 
   std::pmr::memory_resource* memory_;
   flat_buffer<T> kept_;
-  std::vector<flat_buffer<T>> passing_;  ///< of each bucket: the microbatch's gradient, while there is one
+  std::vector<flat_buffer<T>> passing_;  ///< per bucket: the microbatch's gradient, while it exists
 };
 
 }  // namespace detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gradients of one step, added up over microbatches and ranks, while the backward pass still runs.
+/// Gradients of one step, summed over microbatches and ranks while the backward pass still runs.
 ///
-/// The gradient of a mean over tokens is the sum of all tokens' gradients, divided once by their number. Means of
-/// microbatches, or of ranks, averaged, are something else as soon as one has fewer tokens; so sums and counts are what
-/// travels here. A bucket (parameter_layout.hpp) starts on its way when the last of its parameters is ready, always in
-/// the same order on every rank, and moves on whenever the next parameter is ready.
+/// The gradient of a mean over tokens is the sum of all tokens' gradients, divided once by their number. An average of
+/// the means of microbatches or ranks is different if one has fewer tokens, so the accumulator sends sums and counts. A
+/// bucket (parameter_layout.hpp) is launched when the last of its parameters is ready, in the same order on every rank,
+/// and makes progress whenever another parameter becomes ready.
 ///
 /// @code
 /// auto gradients = hocket::gradients<float>(comm, layout, hocket::last_microbatch, hocket::zero<1>);
@@ -51,20 +51,20 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Made by `gradients`. `T` is what is added: float, double, or `exact_sum` of one.
+/// Made by `gradients`. `T` is the type of the sums: float, double, or `exact_sum` of one of them.
 ///
-/// **Ranks.** All ranks must make equal steps: as many microbatches, each parameter ready at most once in each. Which
-/// are ready, in which order and when may differ: buckets go in their own order. Layouts are compared when it is made.
-/// **Cost.** With n bytes of gradients on p ranks, an all_reduce (stage 0) or a reduce_scatter of n bytes in total each
-/// time they are reduced (at stage 0 in pieces, a reduce_scatter and an all_gather each step); at the end one small
-/// all_reduce of one number per parameter, and three.
-/// **Memory.** `last_microbatch`: n. Else: n at stage 0, n/p at stages 2 and 3, and buckets that are formed or on their
-/// way: where one is formed after the other, at most `passing_bytes` of the layout's `in_flight` + 1, but all of them
-/// with `bucket_order::forward`, in which the one that is formed last leaves first. When so many are on their way, `of`
-/// waits for one before it gives memory for another.
-/// **Threads.** As its communicator. **Failure.** What a call throws has ended the communicator, unless it is
-/// `invalid_argument`; make a new one. So has what a reduction of the caller's throws where it begins: the other ranks hear
-/// its words. After any other failure of the caller's own, `abandon` gives up the step.
+/// **Ranks.** All ranks must use equally many microbatches per step, with each parameter ready at most once in each.
+/// Which parameters are ready, in which order and when may differ. The constructor compares layouts.
+/// **Cost.** With n bytes of gradients on p ranks, an all_reduce (stage 0) or a reduce_scatter of n bytes in total per
+/// reduction (with `piecewise_reduction` at stage 0, a reduce_scatter, and an all_gather per step); at the end one
+/// small all_reduce of one number per parameter and three more.
+/// **Memory.** `last_microbatch`: n. Otherwise n at stage 0 and n/p at stages 2 and 3, and the buckets that are
+/// computed or in flight: if one is computed after the other, at most `passing_bytes` of the layout's `in_flight` + 1
+/// buckets. With `bucket_order::forward` it is all buckets, because the last computed one is sent first. `of` waits
+/// until a bucket has completed before it allocates memory beyond that.
+/// **Threads.** Like the communicator. **Failure.** An error other than `invalid_argument` has ended the communicator;
+/// make a new one. An exception from a user-defined reduction when it starts also ends the communicator: the other
+/// ranks receive its text. After any other failure in the caller's code, `abandon` abandons the step.
 template <class T, class When, class Sharding, class Group, class Options, class Reduction>
 class gradient_accumulator : private detail::accumulated_sums<T> {
   using sums = detail::accumulated_sums<T>;
@@ -88,22 +88,22 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   }
 
   gradient_accumulator(gradient_accumulator&&) = default;
-  /// Not assignable: what is on its way must end before its memory does.
+  /// Not assignable: buckets in flight must end before their memory is freed.
   gradient_accumulator& operator=(gradient_accumulator&&) = delete;
   ~gradient_accumulator() override { sums::end_all(); }
 
   const parameter_layout& layout() const noexcept { return sums::layout(); }
-  /// This rank among those that share the gradient, and how many they are.
+  /// This rank in `shards()`, and the number of ranks there.
   int rank() const noexcept { return sums::rank(); }
   int ranks() const noexcept { return sums::ranks(); }
-  /// The communicator of these.
+  /// The communicator of the ranks that share the gradient.
   const auto& shards() const noexcept { return *group_.shards; }
   const Group& group() const noexcept { return group_; }
 
-  /// The timeout and the stop token that all of its calls have.
+  /// The timeout and the stop token of all calls of the accumulator.
   auto bounds() const { return detail::bounds_of(options_); }
 
-  /// Whether it adds up over the ranks of `comm`, and no others.
+  /// Returns whether the accumulator sums over exactly the ranks of `comm`.
   template <class Domain>
   bool adds_over(const communicator<Domain>& comm) const {
     const std::vector<int>& own = detail::members_of(*group_.shards);
@@ -114,7 +114,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
     }
   }
 
-  /// Whether it adds up over another rank of `comm` than this one.
+  /// Returns whether the accumulator sums over a rank of `comm` other than this one.
   template <class Domain>
   bool adds_over_some_of(const communicator<Domain>& comm) const {
     const std::vector<int>& others = detail::members_of(comm);
@@ -125,21 +125,21 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
     return detail::share_another(detail::members_of(*group_.shards), others, self);
   }
 
-  /// Begins microbatch `index`, from 0, of the `microbatches` of this step. The first begins a new step.
+  /// Begins microbatch `index`, from 0, of the `microbatches` of this step. Microbatch 0 begins a new step.
   void begin_microbatch(int index, int microbatches) { sums::begin_microbatch(index, microbatches); }
 
-  /// Where the gradient of parameter `i` is to be added, until it is ready. Zero at first. Waits while what lies there
-  /// is still on its way from the last microbatch.
+  /// Returns the memory to which the caller must add the gradient of parameter `i` until it is ready. Zero at first.
+  /// Waits while the bucket of the preceding microbatch is in flight.
   std::span<T> of(std::size_t i) { return sums::of(i); }
 
-  /// Adds `gradient` to that of parameter `i`: `of(i)` for those who have it elsewhere, or add it exactly. Its elements
-  /// are of a type that has no more digits than what sums are kept in.
+  /// Adds `gradient` to the gradient of parameter `i`: an alternative to `of(i)` for a gradient in other memory, or for
+  /// exact sums. Its element type must not have more digits than the type of the sums.
   template <contiguous_buffer Range>
   void add(std::size_t i, const Range& range) {
     const auto gradient = detail::as_input(range);
     static_assert(detail::fits_into<typename decltype(gradient)::value_type, T>(),
-                  "gradients.add: an element of this gradient has more digits than what it is added to, and would be "
-                  "rounded before: say gradients<double>, or exact_sum<double>, or round it yourself");
+                  "gradients.add: the elements of this gradient have more digits than the sums, and would be rounded "
+                  "first: use gradients<double> or gradients<exact_sum<double>>, or round them yourself");
     const std::span<T> to = of(i);
     if (gradient.size() != to.size()) sums::refuse_size(i, gradient.size());
     for (std::size_t at = 0; at < to.size(); ++at) {
@@ -157,78 +157,77 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   auto add(std::size_t, const Given&) {
     constexpr bool is_buffer = contiguous_buffer<Given>;
     static_assert(is_buffer,
-                  "gradients.add(i, gradient): the gradient is a contiguous range of numbers, as a vector; a tensor, "
-                  "whose type says how it is placed, is added by add_gradient<\"dp\">(gradients, i, tensor)");
+                  "gradients.add(i, gradient): the gradient must be a contiguous range of numbers, such as a vector; "
+                  "add a tensor with add_gradient<\"dp\">(gradients, i, tensor)");
     return detail::not_understood();
   }
 
-  /// The gradient of parameter `i` is complete for this microbatch, and may leave. Also moves on what is on its way.
+  /// Marks the gradient of parameter `i` as complete for this microbatch. Also makes progress on buckets in flight.
   void ready(std::size_t i) { sums::ready(i); }
 
-  /// Moves on what is on its way; for long computations between two parameters. Does not block.
+  /// Makes progress on buckets in flight; for long computations between two parameters. Does not block.
   void progress() { sums::progress(); }
 
-  /// Ends the microbatch. Parameters that were not ready have no gradient in it: their gradient is what was added, if
-  /// anything was, and else zero.
-  /// @param loss the sum, not the mean, of its losses
-  /// @param count what it is a sum of: tokens, or samples
+  /// Ends the microbatch. Completes all parameters that were not ready: their gradient is what was added, or else zero.
+  /// @param loss sum, not mean, of the microbatch's losses
+  /// @param count number of tokens or samples in that sum
   void end_microbatch(double loss, double count) { sums::end_microbatch(loss, count); }
 
-  /// Waits for all buckets, and gives what the step adds up to. Then `result` is this rank's share of the sum.
+  /// Waits for all buckets and returns the sums of the step. Then `result` is this rank's part of the gradient.
   /// Collective.
   gradient_totals finish() { return sums::finish(); }
 
-  /// The same without the wait: buckets may be on their way still, until `wait` or whoever needs them: `norm` waits for
-  /// all of them, `optimizer::step` for one after the other, those first that the next forward pass needs first.
-  /// With `bucket_order::forward` these come first too. What they are waited for is in `totals` afterwards. With
-  /// replicas, or where pieces are gathered, as `finish`. Collective.
+  /// Like `finish`, but does not wait for buckets in flight. `wait` waits for one bucket, `norm` for all, and
+  /// `optimizer::step` for one after the other, in the order in which the next forward pass needs them, which is also
+  /// the order of `bucket_order::forward`. `totals` includes these waits afterwards. With replicas, or if pieces are
+  /// gathered, equals `finish`. Collective.
   gradient_totals finish_counts() { return sums::finish_counts(); }
 
-  /// Waits until the sum of bucket `b` is there.
+  /// Waits until the sum of bucket `b` is complete.
   void wait(std::size_t b) { sums::wait(b); }
 
-  /// What the last call of `finish` gave, with the waits since then.
+  /// The result of the last call of `finish`, with the waits since then.
   const gradient_totals& totals() const noexcept { return sums::totals(); }
 
-  /// Gives up a step that can't be completed, so that the next one can begin: after an exception in a layer. Sends what
-  /// the step owes the other ranks, as empty as it is, and waits for theirs.
+  /// Abandons a step that can't be completed, for example after an exception in a layer, so that the next can begin.
+  /// Sends this rank's remaining contributions, without further gradients, and waits for those of the other ranks.
   ///
-  /// Collective, in the place of `finish`: each rank calls either. On all of them the step then has no gradient:
-  /// `gradient_totals::abandoned` is how many gave up, `norm` is not a number, also on the ranks of the model that it
-  /// is taken with, and an optimizer refuses the step.
+  /// Collective, in place of `finish`: each rank calls one of the two. On all ranks the step then has no gradient:
+  /// `gradient_totals::abandoned` is the number of ranks that abandoned it, `norm` is not a number, also on the ranks
+  /// of the model over which it is computed, and `optimizer::step` raises an error.
   ///
-  /// With parameters of zero<3>, which are fetched while gradients leave, a rank that gives up goes through the rest of the
-  /// step with the others, without computing: it calls `hold`, `ready` and `let_go` of each layer, and begins and ends the
-  /// microbatches that are left, before this. Else they wait for its pieces while it waits for theirs.
+  /// With parameters of zero<3>, which are gathered while gradients are sent, the rank must complete the step with the
+  /// other ranks first, without computing: it calls `hold`, `ready` and `let_go` for each remaining layer, and begins
+  /// and ends the remaining microbatches. Otherwise the ranks wait for each other's pieces.
   ///
-  /// A rank that has not begun the step is between steps: there, this drops the last gradient and calls nobody, and the
-  /// others wait for it in vain. Where that may be so, as data are read before, say how many microbatches the step has.
+  /// If this rank has not begun the step, this only discards the last gradient, without communication, and the other
+  /// ranks wait until their deadline. If that can happen, as data are read before, pass the number of microbatches.
   gradient_totals abandon() { return sums::abandon(); }
 
-  /// The same, whether this rank has begun the step or not: it has `microbatches`, here as on the other ranks.
-  /// A rank that merely has no data gives up nothing: it begins its microbatches, and ends them with a count of 0; with
-  /// zero<3> it goes through the layers in between, as above.
+  /// Like `abandon()`, but also works if this rank has not begun the step. `microbatches` must be equal on all ranks.
+  /// A rank that only has no data should not abandon the step: it begins its microbatches and ends them with a count of
+  /// 0; with zero<3> it calls `hold`, `ready` and `let_go` in between, as above.
   gradient_totals abandon(int microbatches) { return sums::abandon(microbatches); }
 
-  /// After `finish`, or `wait(b)`: the part of bucket `b` that this rank has the sum of. All of it at stage 0, else a
-  /// piece.
+  /// Returns, after `finish` or `wait(b)`, the part of bucket `b` that this rank has the sum of: the whole bucket at
+  /// stage 0, otherwise a piece.
   std::span<T> result(std::size_t b) noexcept { return sums::result(b); }
-  /// Where that lies in the layout.
+  /// The range of `result(b)` in the layout.
   const element_range& own_range(std::size_t b) const noexcept { return sums::own_range(b); }
 
-  /// For what works on results: refuses before `finish`.
+  /// Raises `invalid_argument` before `finish`. For functions that use results.
   void check_finished(const char* call) const { sums::check_finished(call); }
-  /// For optimizers: the same, and refuses the second time, as one gradient is one step.
+  /// Raises `invalid_argument` before `finish`, for an abandoned step, and when called a second time. For optimizers.
   void use() { sums::use(); }
 
-  /// After `finish`: whether any rank gave the step up.
+  /// Returns, after `finish`, whether any rank abandoned the step.
   bool abandoned() const noexcept { return sums::abandoned(); }
 
-  /// After `finish`: whether any rank had a gradient of parameter `i` in any microbatch.
+  /// Returns, after `finish`, whether any rank had a gradient of parameter `i` in any microbatch.
   bool was_used(std::size_t i) const noexcept { return sums::was_used(i); }
 
  private:
-  /// Whether a reduction leaves a piece of the bucket.
+  /// Whether a reduction yields only a piece of the bucket.
   static constexpr bool scatters = Sharding::shards_states || detail::reduces_in_pieces<Reduction>;
   static constexpr detail::accumulation_rules rules{
       .keeps_whole = keeps_whole,
@@ -289,18 +288,18 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   Reduction reduction_;
 };
 
-/// Where the gradients of `layout` are added up, over microbatches and the ranks of `group`.
+/// Makes an accumulator that sums the gradients of `layout` over microbatches and the ranks of `group`.
 ///
-/// Collective over `group`, a communicator, or `hybrid(shards, replicas)`; it must outlive the result (a temporary one
-/// does not compile), and carry nothing else from `begin_microbatch` to `finish`. Raises `mismatch` on all ranks if their
-/// layouts differ, and says where.
-/// @tparam T what is added: `float` even where less travels (`with(wire<bfloat16>)`); or `exact_sum<float>`, for bits
-///   that do not depend on how tokens were spread over microbatches and ranks
-/// @param when, what when to reduce, and what each rank keeps: see policy.hpp for the pairs that there are
-/// @param options those of the collectives: an algorithm, a wire type …; a timeout and a stop token also hold for the
+/// Collective over `group`, a communicator or `hybrid(shards, replicas)`. The group must outlive the result (a
+/// temporary does not compile), and have no other calls from `begin_microbatch` to `finish`. Raises `mismatch` on all
+/// ranks if their layouts differ, with the first difference.
+/// @tparam T type of the sums: `float` even if a narrower type is sent (`with(wire<bfloat16>)`); or `exact_sum<float>`,
+///   for bits that do not depend on the distribution of tokens over microbatches and ranks
+/// @param when, what when to reduce, and what each rank stores: see policy.hpp for the valid pairs
+/// @param options options of the collectives: an algorithm, a wire type …; a timeout and a stop token also apply to the
 ///   small sums of `finish` and `norm`
-/// @param reduction what sends a bucket: see reduction.hpp
-/// @param memory where all of it is allocated; must outlive the result
+/// @param reduction reduces a bucket: see reduction.hpp
+/// @param memory allocates all memory; must outlive the result
 template <class T, class Over, class When, class Sharding, class Options = options<>, class Reduction = plain_reduction>
 auto gradients(Over&& group, parameter_layout layout, When, Sharding, const Options& options = {},
                Reduction reduction = {}, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
@@ -324,8 +323,8 @@ auto gradients(const Given&...) {
   constexpr bool is_whole = !std::is_void_v<T> && sizeof...(Given) >= 4;
   static_assert(
       is_whole,
-      "gradients<T>(group, layout, when, stage) needs all of these: what sums are kept in, as float; ranks, a "
-      "layout, when to reduce, as last_microbatch, and what is kept, as zero<1>");
+      "gradients<T>(group, layout, when, stage) needs all of these: the type of the sums, such as float; a group, a "
+      "layout, when to reduce, such as last_microbatch, and the stage, such as zero<1>");
   return detail::not_understood();
 }
 

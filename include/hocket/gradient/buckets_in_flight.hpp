@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Buckets on their way: over the ranks that share a copy of the model, and from there, where there are replicas, over
-/// those. Completions come in any order; here they are dealt with in the order of launching, so that all ranks launch
-/// what follows one in one order too.
+/// Buckets in flight: first over the ranks that share a copy of the model, then over replicas, if any. Reductions
+/// complete in any order, but are processed here in the order of their launch, so that all ranks launch the reductions
+/// that follow in the same order.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,23 +19,23 @@ namespace detail {
 
 class buckets_in_flight {
  public:
-  /// Called as `landed(bucket, across, goes_on)` for each bucket that is over; it may launch the bucket again, across.
+  /// Called as `landed(bucket, across, goes_on)` for each completed bucket. May launch the bucket again, over replicas.
   using landing = function_view<void(std::size_t, bool, bool)>;
 
-  /// @param goes_on whether it is to be launched across when it is over; told to `landed`
+  /// @param goes_on whether `landed` must launch the bucket over replicas; passed to `landed`
   void launch_within(std::size_t bucket, bool goes_on, request started);
   void launch_across(std::size_t bucket, request started);
 
   std::size_t size() const noexcept { return within_.size() + across_.size(); }
 
-  /// Moves all on. Does not block.
+  /// Makes progress on all buckets. Does not block.
   void move_on(landing landed);
 
-  /// Waits for one at least; does nothing if none is on its way.
-  /// @param timeout of the collectives that were launched
+  /// Waits until at least one bucket has completed; does nothing if none is in flight.
+  /// @param timeout timeout of the launched collectives
   void wait_for_one(std::chrono::nanoseconds timeout, landing landed);
 
-  /// Ends all of them, as their destructors do.
+  /// Ends all reductions in flight by their destructors.
   void clear() noexcept;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long communication kept a rank from computing: what overlap did not hide. Each moment counts once, as waiting
-/// or as moving on.
+/// Time that communication took from a rank's computation because overlap did not hide it. Each interval counts once,
+/// either as exposed or as driving time.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -10,10 +10,10 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Of one rank, in seconds.
+/// Communication time of one rank, in seconds.
 struct communication_time {
-  double exposed_seconds = 0;  ///< did nothing but wait for other ranks
-  double driving_seconds = 0;  ///< began communication, or moved it on, while the computation waited
+  double exposed_seconds = 0;  ///< time in which the rank only waited for other ranks
+  double driving_seconds = 0;  ///< time to start and progress communication, while the computation waited
 
   constexpr communication_time& operator+=(const communication_time& other) noexcept {
     exposed_seconds += other.exposed_seconds;
@@ -22,8 +22,8 @@ struct communication_time {
   }
 };
 
-/// Adds the time from its beginning to its end to a sum, in seconds. For communication of the caller's own, to be told
-/// with that of the library.
+/// Adds the time from its construction to its destruction to a sum, in seconds. Users can add the time of their own
+/// communication to that of the library.
 class stopwatch {
  public:
   explicit stopwatch(double& sum) noexcept : sum_(sum) {}

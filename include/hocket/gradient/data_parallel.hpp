@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Over which ranks a gradient is added up: one group, or, where a copy of the model is spread inside each host and
-/// hosts hold copies, two that cross each other. Traffic between hosts then is the smaller part.
+/// The ranks over which a gradient is summed: one group, or two groups that cross each other, for example if each host
+/// holds a sharded copy of the model. Then the smaller part of the traffic is between hosts.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -14,7 +14,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Ranks that share one copy of the model, and ranks that hold the same part of different copies. Made by `hybrid`.
+/// The ranks that share one copy of the model, and the ranks that hold the same shard of all copies. See `hybrid`.
 template <class Domain>
 struct hybrid_group {
   using domain_type = Domain;
@@ -25,34 +25,34 @@ struct hybrid_group {
 
 namespace detail {
 
-/// The ranks of `comm`, in its order, as its wire numbers them.
+/// Returns the ranks of `comm`, in its order, as numbered by its domain.
 template <class Domain>
 const std::vector<int>& members_of(const communicator<Domain>& comm) noexcept {
   return *communicator_access::state(comm).members();
 }
 
-/// Whether both number ranks alike.
+/// Returns whether both communicators use the same domain, and so number ranks in the same way.
 template <class Domain>
 bool same_domain(const communicator<Domain>& one, const communicator<Domain>& other) noexcept {
   return communicator_access::state(one).domain() == communicator_access::state(other).domain();
 }
 
-/// Refuses groups that have another rank in common than this one, rank `self` of `shards`. Along axes of a mesh all ranks
-/// find the same.
+/// Raises `invalid_argument` if the groups have a rank in common other than this one, rank `self` of `shards`. Along
+/// axes of a mesh, all ranks get the same result.
 HOCKET_DECL void check_crossing(const std::vector<int>& shards, const std::vector<int>& replicas, int self,
                                 const std::source_location& site);
 
-/// Whether a gradient that is added up over `shards` and then over `replicas` comes from all of `group`, and from no other.
+/// Returns whether a sum over `shards` and then over `replicas` includes all ranks of `group`, and no others.
 HOCKET_DECL bool are_all_of(std::vector<int> group, const std::vector<int>& shards, const std::vector<int>& replicas);
 
-/// Whether both have a rank other than `self`.
+/// Returns whether the groups have a rank in common other than `self`.
 HOCKET_DECL bool share_another(const std::vector<int>& one, const std::vector<int>& other, int self);
 
 }  // namespace detail
 
-/// For gradients and parameters that are sharded over `shards` and replicated over `replicas`: the communicators along
-/// two axes of a mesh. They must outlive what is made with the result. Not collective.
-/// Raises `invalid_argument` if they have another rank in common than this one: two along one axis, or all ranks.
+/// Returns the group of gradients and parameters that are sharded over `shards` and replicated over `replicas`, for
+/// example the communicators along two axes of a mesh. They must outlive what is made with the result. Not collective.
+/// Raises `invalid_argument` if they have a rank in common other than this one, for example if both go along one axis.
 template <class Domain>
 hybrid_group<Domain> hybrid(const communicator<Domain>& shards, const communicator<Domain>& replicas,
                             const std::source_location& site = std::source_location::current()) {
@@ -68,7 +68,7 @@ hybrid_group<Domain> hybrid(const communicator<Domain>&, communicator<Domain>&&)
 
 namespace detail {
 
-/// One group alone.
+/// A single group, without replicas.
 template <class Domain>
 struct plain_group {
   using domain_type = Domain;
@@ -88,7 +88,7 @@ hybrid_group<Domain> as_group(const hybrid_group<Domain>& group) noexcept {
 template <class Over>
 concept group_of_ranks = requires(Over& given) { as_group(given); };
 
-/// Of what is no group, and that has been said.
+/// Group type of an argument that is not a group. The compiler has already reported that.
 struct no_group {
   using domain_type = void;
   static constexpr bool has_replicas = true;
@@ -103,21 +103,23 @@ auto group_type_of() {
   }
 }
 
-/// Whether a group may be given as `Over&&`: groups keep the addresses of communicators.
+/// Checks a group passed as `Over&&`. A temporary communicator is an error, because groups store the address.
 template <class Over>
 struct checked_group {
   static constexpr bool is_group = group_of_ranks<Over>;
-  static_assert(is_group,
-                "what gradients(...) or parameters(...) goes over is a communicator, such as mesh.along<\"dp\">(), or "
-                "hybrid(shards, replicas)");
+  static_assert(
+      is_group,
+      "the group of gradients(...) or parameters(...) must be a communicator, such as mesh.along<\"dp\">(), or "
+      "hybrid(shards, replicas)");
   static constexpr bool stays = std::is_lvalue_reference_v<Over> || decltype(group_type_of<Over>())::has_replicas;
   static constexpr bool value = is_group && stays;
-  static_assert(stays,
-                "this communicator ends with the statement, and gradients(...) or parameters(...) would keep its "
-                "address: give it a name, and let it live longer than what is made with it");
+  static_assert(
+      stays,
+      "this communicator is a temporary, and gradients(...) or parameters(...) would store its address: use a "
+      "named communicator that outlives the result");
 };
 
-/// Whether both have the same ranks in the same order, as far as can be told: two wires may number them differently.
+/// Returns whether both have the same rank and size and, if they share a domain, the same members in the same order.
 template <class Domain, class OtherDomain>
 bool same_ranks(const communicator<Domain>& one, const communicator<OtherDomain>& other) noexcept {
   if (one.rank() != other.rank() || one.size() != other.size()) return false;

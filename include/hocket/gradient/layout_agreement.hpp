@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether all ranks have the same layout. Two that differ in a name or in the order of equal sizes move the same
-/// number of bytes, so that no call of theirs fails: each rank would add one parameter's gradient to another's.
+/// Checks that all ranks have the same layout. Layouts that differ only in names or in the order of equal sizes move
+/// the same number of bytes, so no collective would fail, but ranks would add gradients of different parameters.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>
@@ -25,7 +25,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Timeout and stop token of `options`: what bounds also those calls that make no other use of them.
+/// Returns the timeout and the stop token of `options`, for the calls that use no other options.
 template <class Options>
 constexpr auto bounds_of(const Options& options) {
   constexpr bool timed = Options::template has<kind::timeout>, stopped = Options::template has<kind::stop>;
@@ -40,14 +40,14 @@ constexpr auto bounds_of(const Options& options) {
   }
 }
 
-/// A layout in words, a line per parameter.
+/// Returns a layout as text, with one line per parameter.
 HOCKET_DECL std::string text_of(const parameter_layout& layout);
 
-/// The first line in which two texts differ: that of each, or that it has none.
+/// Describes the first line in which two texts differ: the line of each text, or that the text has no such line.
 HOCKET_DECL std::string first_difference(std::string_view one, std::string_view other, const std::string& one_is,
                                          const std::string& other_is);
 
-/// Of the bytes of a text, from 1 on: FNV-1a.
+/// Returns the FNV-1a hash of a text.
 constexpr std::uint64_t fingerprint_of(std::string_view text) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
@@ -60,11 +60,11 @@ struct layout_print {
   friend bool operator==(const layout_print&, const layout_print&) = default;
 };
 
-/// Says how the layout of rank `culprit`, as a text, differs from that of rank 0.
+/// Raises `mismatch` with the first difference between the layouts of rank 0 and rank `culprit`, given as text.
 [[noreturn]] HOCKET_DETAIL_RARE HOCKET_DECL void raise_difference(std::string_view first, std::string_view other,
                                                                   std::size_t culprit, const error_context& context);
 
-/// Says on every rank how the layout of rank `culprit` differs from that of rank 0.
+/// Exchanges the layouts of rank 0 and rank `culprit`, and raises their difference on every rank.
 template <class Domain, class Bounds>
 [[noreturn]] HOCKET_COLD void raise_layouts_differ(const communicator<Domain>& comm, const std::string& own,
                                                    const std::vector<layout_print>& all, std::size_t culprit,
@@ -86,7 +86,7 @@ template <class Domain, class Bounds>
 }
 
 /// Raises `mismatch` on all ranks of `comm` if their layouts differ. Collective: an all_gather of 16 bytes per rank.
-/// Nothing on simulated ranks, which share a thread and can't wait.
+/// Does nothing on simulated ranks, which share a thread and can't wait.
 template <class Domain, class Bounds>
 void check_same_layout(const communicator<Domain>& comm, const parameter_layout& layout, const Bounds& bounds,
                        const char* operation, const std::source_location& site) {

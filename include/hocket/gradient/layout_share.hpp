@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What one rank keeps of the flat memory that a layout describes: everything, or its piece of each bucket, one after
-/// the other. Gradients, parameters and states are all kept so; where a bucket's part lies is computed here alone.
+/// The part of a layout's flat memory that one rank stores: everything, or its piece of each bucket, contiguously.
+/// Gradients, parameters and states are stored in this way; only this file computes the position of a bucket's part.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,7 +17,7 @@ namespace detail {
 class layout_share {
  public:
   layout_share() = default;
-  /// @param in_pieces whether each of `ranks` ranks keeps its piece of each bucket, and not everything
+  /// @param in_pieces whether each of `ranks` ranks stores its piece of each bucket, instead of everything
   layout_share(const parameter_layout& layout, bool in_pieces, int rank, int ranks)
       : lengths_(static_cast<std::size_t>(ranks)) {
     for (std::size_t b = 0; b < layout.buckets(); ++b) {
@@ -27,17 +27,17 @@ class layout_share {
     }
   }
 
-  /// How many elements are kept of all buckets.
+  /// Number of stored elements of all buckets.
   std::size_t elements() const noexcept { return elements_; }
-  /// What is kept of bucket `b`, counted from the beginning of the layout's flat memory.
+  /// Stored range of bucket `b`, relative to the beginning of the layout's flat memory.
   const element_range& range(std::size_t b) const noexcept { return ranges_[b]; }
-  /// That part of `kept`: the memory of all that is kept.
+  /// Returns the elements of `range(b)` in `kept`, the memory of all stored elements.
   template <class T>
   std::span<T> of(std::span<T> kept, std::size_t b) const noexcept {
     return kept.subspan(begins_[b], ranges_[b].size);
   }
 
-  /// The lengths of all ranks' pieces of bucket `b`, until the next call.
+  /// Returns the lengths of all ranks' pieces of bucket `b`; valid until the next call.
   std::span<const std::size_t> lengths(const parameter_layout& layout, std::size_t b) {
     const auto ranks = static_cast<int>(lengths_.size());
     for (int rank = 0; rank < ranks; ++rank) {

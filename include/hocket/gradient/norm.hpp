@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The norm of a step's whole gradient, and whether all of it is finite: one pass over what this rank has of it, one
-/// small all_reduce. Where ranks keep different parts, or hold slices of the model, a norm taken by each on its own is
-/// wrong, and a step that one skips and another takes ruins the model; so both come from the same exact sum, equal on
-/// all ranks to the last bit.
+/// The norm of a step's whole gradient, and whether all of it is finite: one pass over this rank's part of the
+/// gradient, and one small all_reduce. If ranks store different parts of the gradient or slices of the model, local
+/// norms are wrong, and a step that only some ranks skip ruins the model. So both results come from the same exact sum,
+/// and are equal on all ranks to the last bit.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -28,24 +28,24 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Of a sum of gradients, before it is divided by anything.
+/// Norm of a sum of gradients, before any division.
 struct gradient_norm {
   double value = 0;    ///< infinite or not a number if the gradient is not finite
-  bool finite = true;  ///< whether it is, and with it every element on every rank, copies included; and the norm
+  bool finite = true;  ///< whether the norm and every element on every rank, copies included, are finite
 
-  /// What the sum is to be multiplied with in `optimizer::step`: 1 / `divisor`, or less, so that the norm of the
-  /// product is at most `most`.
-  /// @param divisor the count of what was added, times the loss scale that it was computed with
+  /// Returns the factor for `optimizer::step`: 1 / `divisor`, or less, so that the norm of the product is at most
+  /// `most`.
+  /// @param divisor the count of the summed samples or tokens, times the loss scale of the step
   /// Raises `invalid_argument` if `most` is negative or not a number.
   constexpr double step_factor(double divisor, double most = std::numeric_limits<double>::infinity()) const;
 };
 
-/// What a gradient of this norm is to be multiplied with so that its norm is at most `most`; 1 if it is, or is not a
-/// number. Raises `invalid_argument` if `most` is negative or not a number.
+/// Returns the factor that reduces a gradient of this norm to a norm of at most `most`: 1 if the norm is at most `most`
+/// or not a number. Raises `invalid_argument` if `most` is negative or not a number.
 constexpr double clip_factor(double norm, double most) {
   if (!(most >= 0)) {
     raise(errc::invalid_argument, "the norm of a gradient can't be clipped to " + std::to_string(most) +
-                                      ": the largest is a number from 0 on, or infinite");
+                                      ": the limit must be 0 or more, or infinite");
   }
   return norm > most ? most / norm : 1.0;
 }
@@ -56,7 +56,7 @@ constexpr double gradient_norm::step_factor(double divisor, double most) const {
 
 namespace detail {
 
-/// An element of a gradient as it goes into the optimizer: sums that are kept exactly are rounded here.
+/// Returns an element of a gradient as the optimizer uses it; rounds exact sums.
 template <class T>
 constexpr auto rounded_sum(const T& sum) noexcept {
   if constexpr (requires { sum.value(); }) {
@@ -66,8 +66,8 @@ constexpr auto rounded_sum(const T& sum) noexcept {
   }
 }
 
-/// The squares of at most a block's elements, in an order that does not depend on where the block lies.
-/// @param scale a power of two, which elements are multiplied with before
+/// Returns the sum of squares of at most one block, in an order that does not depend on the position of the block.
+/// @param scale a power of two by which elements are multiplied before they are squared
 template <class T>
 double squares_of(std::span<const T> block, double scale = 1) noexcept {
   constexpr std::size_t lanes = 4;
@@ -79,8 +79,8 @@ double squares_of(std::span<const T> block, double scale = 1) noexcept {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// A sum of squares, exact over blocks, of elements of any magnitude: where the squares of a block would leave what a
-/// double can hold, its elements are scaled, and add to another sum.
+/// A sum of squares of elements of any magnitude, exact over blocks. If the squares of a block would overflow or
+/// underflow a double, its elements are scaled and added to another sum.
 class sum_of_squares {
  public:
   template <class T>
@@ -91,11 +91,11 @@ class sum_of_squares {
     } else if (squares < 0x1p960) {
       usual().add(squares);
     } else {
-      huge().add(squares_of(block, downwards));  // also what is not finite
+      huge().add(squares_of(block, downwards));  // also non-finite elements
     }
   }
 
-  /// What a copy, which counts elsewhere, adds: nothing, unless it is not finite. Copies may differ in that.
+  /// Adds only the non-finite elements of a copy that counts on another rank. Copies may differ in these.
   template <class T>
   void add_if_not_finite(std::span<const T> copy) noexcept {
     for (const T& each : copy) {
@@ -113,7 +113,7 @@ class sum_of_squares {
     return std::sqrt(tiny) * downwards;
   }
 
-  /// To be added up over ranks.
+  /// The sums that must be reduced over ranks.
   std::span<exact_sum<double>> parts() noexcept { return sums_; }
 
  private:
@@ -126,8 +126,8 @@ class sum_of_squares {
   std::array<exact_sum<double>, 3> sums_;
 };
 
-/// Adds the squares of `values`, which lie at `own` in bucket `b`: blocks of a layout are whole on one rank, so their sums,
-/// added exactly, do not depend on how many ranks there are.
+/// Adds the squares of `values`, which are the range `own` of bucket `b`. Each block of a layout is on one rank, and
+/// sums of blocks are added exactly, so the result does not depend on the number of ranks.
 template <class T>
 void add_squares(sum_of_squares& sum, const parameter_layout& layout, std::size_t b, const element_range& own,
                  std::span<const T> values) {
@@ -143,7 +143,7 @@ void add_squares(sum_of_squares& sum, const parameter_layout& layout, std::size_
   });
 }
 
-/// Of what this rank has.
+/// Returns the sum of squares of this rank's part of the gradient.
 template <class Gradients>
 sum_of_squares squares_here(Gradients& gradients) {
   sum_of_squares sum;
@@ -156,21 +156,21 @@ sum_of_squares squares_here(Gradients& gradients) {
   return sum;
 }
 
-/// Whether there are buckets of gradients in it. Tensors have a `norm` of their own.
+/// An accumulator with buckets of gradients. Tensors have another `norm`.
 template <class T>
 concept has_buckets = requires(T& gradients) {
   typename T::sharding;
   gradients.layout();
 };
 
-/// Refuses a norm over `ranks` ranks of the model where more have parts of a parameter, as its tensor's type tells:
-/// each of the others would find another norm, and move its copies by another step.
+/// Raises `invalid_argument` if more than `ranks` ranks of the model hold parts of a parameter, as given by the type of
+/// its tensor: the other ranks would compute another norm and update their copies by another step.
 HOCKET_DECL void check_model_ranks(const parameter_layout& layout, int ranks, const error_context& context);
 
-/// Refuses ranks of the model that the gradient was added over.
+/// Raises `invalid_argument` for ranks of the model over which the gradient was summed.
 [[noreturn]] HOCKET_DETAIL_RARE HOCKET_DECL void refuse_counting_twice(const error_context& context);
 
-/// Over the ranks that have parts of the gradient, and those of `models`: none, or one.
+/// Computes the norm over the ranks that store parts of the gradient and those of `models`: no communicator or one.
 template <class Gradients, class Options, class... Models>
 gradient_norm norm_over(Gradients& gradients, const Options& options, const std::source_location& site,
                         const Models&... models) {
@@ -194,21 +194,21 @@ gradient_norm norm_over(Gradients& gradients, const Options& options, const std:
 
 }  // namespace detail
 
-/// The norm of the gradient that `gradients` has the sum of, after `finish`. Collective over its ranks.
+/// Returns the norm of the summed gradient of `gradients`, after `finish`. Collective over its ranks.
 ///
-/// Elements of parameters with `counts_in_norm` count once; double precision, for elements of any magnitude. Divide by
-/// what the gradient is to be divided by, the count and the loss scale, or let `gradient_norm::step_factor` do it. Not a
-/// number if the step was abandoned.
-/// Raises `invalid_argument` if a parameter that `parameter_of` made has slices or copies on more ranks than these.
-/// @param options of the small all_reduce; if there are none, the timeout and the stop token of `gradients`
+/// Elements of parameters with `counts_in_norm` count once; double precision, for elements of any magnitude. The norm
+/// is that of the sum: divide it by the count and the loss scale, or use `gradient_norm::step_factor`. Not a number if
+/// the step was abandoned.
+/// Raises `invalid_argument` if a parameter made by `parameter_of` has slices or copies on more ranks than these.
+/// @param options options of the small all_reduce; by default, the timeout and the stop token of `gradients`
 template <detail::has_buckets Gradients, call_options Options = options<>>
 gradient_norm norm(Gradients& gradients, const Options& options = {},
                    const std::source_location& site = std::source_location::current()) {
   return detail::norm_over(gradients, options, site);
 }
 
-/// The same where ranks of `model` hold other parameters, or other slices of them: pipeline stages, tensor-parallel
-/// ranks. Collective over both; every rank of `model` must call it.
+/// The same if the ranks of `model` hold other parameters or other slices: pipeline stages or tensor-parallel ranks.
+/// Collective over both groups; every rank of `model` must call it.
 template <detail::has_buckets Gradients, class Domain, call_options Options = options<>>
 gradient_norm norm(Gradients& gradients, const communicator<Domain>& model, const Options& options = {},
                    const std::source_location& site = std::source_location::current()) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where each parameter of a model lies in flat memory, and which of them are communicated together. A message per
-/// parameter is too many, and one for all must wait for the last of them; so parameters share *buckets*, in the order
-/// in which the backward pass is done with them: last layer first.
+/// The positions of a model's parameters in flat memory, and which parameters are communicated together. One message
+/// per parameter is too many, and one for all parameters must wait for the last of them. So parameters share *buckets*,
+/// in the order in which the backward pass completes their gradients: last layer first.
 ///
-/// Parameters, their gradients and the optimizer's states have the same layout. A layout is a function of sizes alone,
-/// and must be equal on all ranks that communicate.
+/// Parameters, their gradients and the optimizer's states have the same layout. A layout depends only on sizes,
+/// units and limits, and must be equal on all ranks that communicate.
 ///
 /// Source: the bucket rule of PyTorch's DistributedDataParallel (a bucket is closed when it has reached its limit, the
 /// first one at 1 MiB so that communication starts early, later ones at 25 MiB), the alignment of Megatron-LM's.
@@ -21,48 +21,48 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// One parameter of a model: a tensor, as it lies in this rank's memory.
+/// One parameter of a model: this rank's part of a tensor.
 struct parameter {
   std::string name;
   std::size_t elements = 0;
-  /// Whether this rank's elements count in norms over ranks. False where another rank of a model-parallel axis has the
-  /// same elements and is first: see `holds_first_copy`.
+  /// Whether this rank's elements count in norms over ranks. False if another rank of a model-parallel axis holds the
+  /// first copy of the same elements: see `holds_first_copy`.
   bool counts_in_norm = true;
-  /// Whether weight decay draws it to zero. Gains and biases usually are not: see `undecayed`.
+  /// Whether weight decay applies to the parameter. It usually does not apply to gains and biases: see `undecayed`.
   bool decays = true;
-  /// Whether it is the first, in forward order, of what is gathered together at `zero<3>`, as a layer is: no bucket then
-  /// has both it and what comes before. Else a bucket is gathered for each of the layers that have a part of it.
+  /// Whether the parameter is the first, in forward order, of a unit that is gathered together at `zero<3>`, such as a
+  /// layer. No bucket has both it and an earlier parameter. Without units, layers that share a bucket each gather it.
   bool begins_unit = false;
-  /// How many ranks along other axes than those that its gradient is added over have slices or copies of it, with this
-  /// one: a norm must be taken over these, too. See `parameter_of`.
+  /// Number of ranks, this one included, that hold slices or copies of the parameter along axes over which its gradient
+  /// is not summed. A norm must also be computed over these ranks. See `parameter_of`.
   int model_ranks = 1;
 
   friend bool operator==(const parameter&, const parameter&) = default;
 };
 
-/// The same parameter, left alone by weight decay: `undecayed({"gain", 64})`.
+/// Returns the parameter, excluded from weight decay: `undecayed({"gain", 64})`.
 inline parameter undecayed(parameter of) {
   of.decays = false;
   return of;
 }
 
-/// In which order the buckets of one backward pass leave. The same on all ranks, whatever is ready when.
+/// The order in which the buckets of one backward pass are sent. The same on all ranks, whenever buckets become ready.
 enum class bucket_order : unsigned char {
-  backward,  ///< as the backward pass is done with them: most of the communication is hidden behind it
-  forward    ///< those that the next forward pass needs first come first: for `optimizer::step` after `finish_counts`
+  backward,  ///< as the backward pass completes them: it hides most of the communication
+  forward    ///< as the next forward pass needs them: for `optimizer::step` after `finish_counts`
 };
 
-/// A bucket is closed by the parameter that brings it to its limit or beyond, or that begins a unit. The defaults are 1 MiB and 25 MiB of
-/// floats; `of<T>()` has those of another type.
+/// Limits at which buckets are closed. The parameter that reaches a bucket's limit, or that begins a unit, closes the
+/// bucket. The defaults are 1 MiB and 25 MiB of floats; `of<T>()` returns those for another type.
 struct bucket_limits {
   std::size_t first_elements = std::size_t{1} << 18;
   std::size_t elements = std::size_t{25} << 18;
-  /// Where gradients are reduced at each microbatch, so many buckets may be on their way while the next one is formed:
-  /// what they need is memory beyond what stays. See `passing_bytes`.
+  /// Number of buckets that may be in flight while the next one is computed, if gradients are reduced at each
+  /// microbatch. They need memory in addition to the stored sums. See `passing_bytes`.
   std::size_t in_flight = 4;
   bucket_order order = bucket_order::backward;
 
-  /// Limits in bytes, for elements of `T`.
+  /// Returns limits given in bytes, for elements of `T`.
   template <class T>
   static constexpr bucket_limits of(std::size_t first_bytes = std::size_t{1} << 20,
                                     std::size_t bytes = std::size_t{25} << 20) noexcept {
@@ -79,18 +79,18 @@ struct element_range {
   friend constexpr bool operator==(const element_range&, const element_range&) = default;
 };
 
-/// The elements that are in both.
+/// Returns the elements that are in both ranges.
 constexpr element_range common_part(const element_range& a, const element_range& b) noexcept {
   const std::size_t first = std::max(a.first, b.first), end = std::min(a.end(), b.end());
   return {first, end > first ? end - first : 0};
 }
 
-/// Buckets are cut among ranks at multiples of so many elements: what is computed in blocks of this size does not
-/// depend on how many ranks there are. Parameters begin at such multiples; gaps are zero, and travel.
+/// Buckets are split among ranks at multiples of this number of elements, so that results computed per block do not
+/// depend on the number of ranks. Parameters begin at such multiples; gaps between them are zero and are sent too.
 inline constexpr std::size_t layout_block = 64;
 
-/// The part of `bucket` that is rank `rank`'s, of `ranks` that share it: whole blocks, as many as any other's or one
-/// more or less, possibly none; what is left of a last block that is not whole goes with it.
+/// Returns the piece of `bucket` that belongs to rank `rank` of `ranks`. Pieces are whole blocks, except the end of the
+/// bucket; their numbers of blocks, possibly 0, differ by at most one.
 constexpr element_range piece_of(const element_range& bucket, int rank, int ranks) noexcept {
   const std::size_t blocks = bucket.size / layout_block + (bucket.size % layout_block != 0 ? 1 : 0);
   const auto cut = [&](int at) {
@@ -106,38 +106,38 @@ class parameter_layout {
   parameter_layout() = default;
 
   /// @param in_forward_order the parameters, in the order in which the forward pass needs them
-  /// Raises `invalid_argument` for two parameters of one name, and for more elements than memory can have.
+  /// Raises `invalid_argument` if two parameters have the same name, or if there are too many elements to address.
   explicit parameter_layout(std::vector<parameter> in_forward_order, const bucket_limits& limits = {});
 
-  /// Elements of the flat memory, gaps included.
+  /// Number of elements of the flat memory, gaps included.
   std::size_t size() const noexcept { return size_; }
   std::size_t parameters() const noexcept { return parameters_.size(); }
   std::size_t buckets() const noexcept { return buckets_.size(); }
   const bucket_limits& limits() const noexcept { return limits_; }
 
   const parameter& operator[](std::size_t i) const noexcept { return parameters_[i]; }
-  /// Where parameter `i`, in forward order, lies.
+  /// Range of parameter `i`, in forward order.
   const element_range& of(std::size_t i) const noexcept { return ranges_[i]; }
   std::size_t bucket_of(std::size_t i) const noexcept { return bucket_of_[i]; }
-  /// Where bucket `b`, in the order of the backward pass, lies, gaps included.
+  /// Range of bucket `b`, in the order of the backward pass, gaps included.
   const element_range& bucket(std::size_t b) const noexcept { return buckets_[b]; }
-  /// The parameters in bucket `b`, as they lie in it: the last of the forward pass first.
+  /// The parameters in bucket `b`, in memory order: the last of the forward pass first.
   const std::vector<std::size_t>& members(std::size_t b) const noexcept { return members_[b]; }
 
-  /// Which bucket leaves as number `place`, from 0.
+  /// Returns the bucket that is sent at position `place`, from 0.
   std::size_t leaves(std::size_t place) const noexcept {
     return limits_.order == bucket_order::backward ? place : buckets() - 1 - place;
   }
 
-  /// Elements of each bucket, gaps included: for the formulas of optimizer/memory.hpp.
+  /// Returns the number of elements of each bucket, gaps included, for the formulas of optimizer/memory.hpp.
   std::vector<std::size_t> bucket_elements() const {
     std::vector<std::size_t> all;
     for (const element_range& each : buckets_) all.push_back(each.size);
     return all;
   }
 
-  /// Calls `visit(i, part)` for each parameter of bucket `b` that has elements in `within`: `part` is where these lie.
-  /// Both count from the beginning of the flat memory.
+  /// Calls `visit(i, part)` for each parameter of bucket `b` that has elements in `within`; `part` is the range of
+  /// these. Both ranges are relative to the beginning of the flat memory.
   template <class Visit>
   void visit_parts(std::size_t b, const element_range& within, Visit visit) const {
     for (const std::size_t i : members(b)) {
@@ -146,18 +146,18 @@ class parameter_layout {
     }
   }
 
-  /// Whether both put the same parameters into the same buckets.
+  /// True if both put the same parameters into the same buckets.
   friend bool operator==(const parameter_layout& a, const parameter_layout& b) noexcept {
     return a.parameters_ == b.parameters_ && a.buckets_ == b.buckets_;
   }
 
-  /// Parameter `i` in words, for errors.
+  /// Returns a description of parameter `i` for error messages.
   std::string describe(std::size_t i) const;
 
-  /// The number of the parameter with this name. Raises `invalid_argument` if there is none.
+  /// Returns the index of the parameter with this name. Raises `invalid_argument` if there is none.
   std::size_t find(std::string_view name) const;
 
-  /// The part of bucket `b` that is rank `rank`'s: see `piece_of`. Counted from the beginning of the flat memory.
+  /// Returns the piece of bucket `b` that belongs to rank `rank`, relative to the flat memory: see `piece_of`.
   element_range piece(std::size_t b, int rank, int ranks) const noexcept { return piece_of(buckets_[b], rank, ranks); }
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How one bucket of gradients goes over the ranks: the place where compression plugs in. The default is the collective
-/// itself; another type with the same two members may send less, and keep what it left out for the next step.
+/// The reduction of one bucket of gradients over ranks, which users can replace, for example to compress gradients. The
+/// default calls the collective. Another type with the same two members may send less, and add the rest in the next
+/// step.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -23,8 +24,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// What a reduction starts: it is over when `test()` says so, which moves it on, or when `wait()` returns. What went
-/// wrong is thrown by `wait`.
+/// A started reduction. It has completed when `test()`, which makes progress, returns true, or when `wait()` returns.
+/// `wait` throws errors.
 template <class T>
 concept started_reduction = std::movable<T> && requires(T& started) {
   { started.test() } -> std::convertible_to<bool>;
@@ -33,7 +34,7 @@ concept started_reduction = std::movable<T> && requires(T& started) {
 
 namespace detail {
 
-/// What `Reduction` starts for a bucket of `T`.
+/// The type that `Reduction` returns for a bucket of `T`.
 template <class Reduction, class Domain, class T, class Options>
 using started_by = decltype(std::declval<Reduction&>().all_reduce(
     std::declval<const communicator<Domain>&>(), std::size_t{}, std::declval<std::span<T>>(),
@@ -42,17 +43,16 @@ using started_by = decltype(std::declval<Reduction&>().all_reduce(
 template <class Reduction, class Domain, class T, class Options>
 struct checked_reduction {
   static constexpr bool is_reduction = requires { typename started_by<Reduction, Domain, T, Options>; };
-  static_assert(
-      is_reduction,
-      "gradients(...): what follows the options is a reduction, with the members all_reduce and reduce_scatter "
-      "that plain_reduction has");
+  static_assert(is_reduction,
+                "gradients(...): the argument after the options must be a reduction, with the members all_reduce and "
+                "reduce_scatter of plain_reduction");
   static constexpr bool starts =
       !is_reduction || requires { requires started_reduction<started_by<Reduction, Domain, T, Options>>; };
-  static_assert(starts, "gradients(...): what a reduction starts has test() and wait()");
+  static_assert(starts, "gradients(...): the members of a reduction must return an object with test() and wait()");
   static constexpr bool value = is_reduction && starts;
 };
 
-/// What a reduction of the caller's has started, as what collectives start. It ends with its own destructor.
+/// Adapts what a user-defined reduction returns to a `request`. The returned object's destructor ends it.
 template <started_reduction Started>
 class started_elsewhere final : public pending {
  public:
@@ -76,17 +76,17 @@ request as_request(Started started) {
 
 }  // namespace detail
 
-/// The sum over ranks, by the collectives, with the caller's options: `with(wire<bfloat16>)` halves what travels.
+/// Sums over ranks by collectives, with the caller's options: `with(wire<bfloat16>)` halves the bytes of floats.
 struct plain_reduction {
-  /// Adds `values` up over the ranks of `comm`, in place. Every rank calls it for the same buckets in the same order.
+  /// Sums `values` over the ranks of `comm`, in place. Every rank calls it for the same buckets in the same order.
   template <class Domain, class T, class Options>
   request all_reduce(const communicator<Domain>& comm, std::size_t /*bucket*/, std::span<T> values,
                      const Options& options, const std::source_location& site) const {
     return all_reduce_async(comm, in_place(values), std::plus<>{}, options, site);
   }
 
-  /// Adds `values` up over the ranks of `comm`, and leaves this rank's block of the sum, `lengths` being those of all
-  /// ranks, in `own`, which lies where it lies in `values`. The rest of `values` is left in any state.
+  /// Sums `values` over the ranks of `comm`, and writes this rank's block of the sum to `own`, which is that block of
+  /// `values`. `lengths` are the lengths of all ranks' blocks. The rest of `values` is unspecified afterwards.
   template <class Domain, class T, class Options>
   request reduce_scatter(const communicator<Domain>& comm, std::size_t /*bucket*/, std::span<T> values,
                          std::span<T> own, counts lengths, const Options& options,
@@ -95,18 +95,17 @@ struct plain_reduction {
   }
 };
 
-/// The same, and at stage 0 too each rank adds its piece of a bucket; then pieces are gathered, once a step. So all stages
-/// add in one order: with floats too they have the same bits, at any number of ranks, where their microbatches are
-/// reduced at the same times. (An all_reduce may add in another order than a reduce_scatter.) As many bytes as an
-/// all_reduce has, but those of the gather leave after the backward pass.
+/// Like `plain_reduction`, but at stage 0 each rank also sums only its piece of a bucket, and pieces are gathered once
+/// per step. So all stages add in one order, and sums of floats have the same bits at all stages, for any number of
+/// ranks, if microbatches are reduced at the same times. (An all_reduce may add in another order than a
+/// reduce_scatter.) Sends as many bytes as an all_reduce, but those of the gather after the backward pass.
 struct piecewise_reduction : plain_reduction {
   static constexpr bool in_pieces = true;
 };
 
 namespace detail {
 
-/// Whether a rank is to have its piece of the sum of a bucket, and no more, even if it keeps all: where the reduction
-/// says so.
+/// Whether a rank sums only its piece of a bucket even if it stores all of it: true if the reduction has `in_pieces`.
 template <class Reduction>
 inline constexpr bool reduces_in_pieces = false;
 template <class Reduction>

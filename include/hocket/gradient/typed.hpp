@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gradients whose types say how they are placed, on their way into an accumulator. It adds up over the data axes, so
-/// there a gradient has to be a partial sum still: one that was reduced before would be added once per rank. And along
-/// all others it has to be reduced: nobody does that later. Both is said by the compiler, and so is whose copies count
-/// in a norm.
+/// Adds typed tensors to a gradient accumulator, and checks their placements at compile time. The accumulator sums over
+/// the data axes, so along these a gradient must be a partial sum: a reduced one would be added once per rank. Along
+/// all other axes the gradient must be reduced, because nothing reduces it later. The type also determines which copies
+/// count in a norm.
 ///
 /// @code
 /// layout.push_back(hocket::parameter_of<"dp">("weights", weights));
@@ -28,7 +28,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What is wrong with a gradient's placements for an accumulator over some axes.
+/// The reason why an accumulator over some axes does not accept a gradient's placements.
 enum class misplaced { nowhere, reduced_on_data, cut_on_data, no_sum_on_data, partial_elsewhere, unknown_elsewhere };
 
 template <class Tensor, axis_name... DataAxes>
@@ -56,25 +56,28 @@ struct checked_gradient {
   static constexpr misplaced found = misplacement_of_gradient<Tensor, DataAxes...>();
   static_assert(found != misplaced::reduced_on_data,
                 "this gradient has been reduced along a data axis, and the accumulator would add it once per rank: "
-                "add it as it comes from the backward pass, where it is partial<sum>");
-  static_assert(found != misplaced::cut_on_data,
-                "this gradient is sharded along a data axis: the accumulator adds up whole gradients of different data "
-                "there, not slices of one");
+                "add the gradient of the backward pass, which is partial<sum>");
+  static_assert(
+      found != misplaced::cut_on_data,
+      "this gradient is sharded along a data axis: along it, the accumulator sums whole gradients of different "
+      "data, not slices of one gradient");
   static_assert(
       found != misplaced::no_sum_on_data,
-      "this gradient is a mean, or another partial result, along a data axis, and the accumulator adds: a sum of "
-      "means weighs ranks with fewer tokens too much; give it partial<sum>, and the count to end_microbatch");
-  static_assert(found != misplaced::partial_elsewhere,
-                "this gradient is a partial result along an axis that is no data axis, and nobody adds it up later: "
-                "reduce it along that axis first, or name the axis among the data axes");
-  static_assert(found != misplaced::unknown_elsewhere,
-                "this gradient is varying along an axis that is no data axis: whether its ranks hold copies, slices or "
-                "summands is not known, and so neither whether it is complete nor whose elements count in a norm: make "
-                "the tensor with shard<d>, or convert it");
+      "this gradient is a mean, or another partial result, along a data axis, but the accumulator computes sums: a sum "
+      "of means gives ranks with fewer tokens too much weight; pass a partial<sum>, and the count to end_microbatch");
+  static_assert(
+      found != misplaced::partial_elsewhere,
+      "this gradient is a partial result along an axis that is not a data axis, and nothing reduces it later: "
+      "reduce it along that axis first, or name the axis among the data axes");
+  static_assert(
+      found != misplaced::unknown_elsewhere,
+      "this gradient is varying along an axis that is not a data axis: its type does not specify whether ranks "
+      "hold copies, slices or summands, so whether it is complete and which elements count in a norm is "
+      "unknown: make the tensor with shard<d>, or convert it");
   static constexpr bool value = found == misplaced::nowhere;
 };
 
-/// Whether it is known along all axes but `DataAxes` what a tensor's ranks hold.
+/// Checks that a tensor's type specifies what its ranks hold along all axes except `DataAxes`.
 template <class Tensor, axis_name... DataAxes>
 struct checked_parameter {
   static constexpr bool value = [] {
@@ -87,11 +90,11 @@ struct checked_parameter {
   }();
   static_assert(
       value,
-      "this parameter is varying along an axis that is no data axis: whether its ranks hold copies or slices "
-      "is not known, and so not whose elements count in a norm: make the tensor with shard<d>, or convert it");
+      "this parameter is varying along an axis that is not a data axis: its type does not specify whether ranks hold "
+      "copies or slices, so which elements count in a norm is unknown: make the tensor with shard<d>, or convert it");
 };
 
-/// How many ranks along the axes other than `DataAxes` have slices or copies of `tensor`, with this one.
+/// Returns the number of ranks, this one included, with slices or copies of `tensor` along axes other than `DataAxes`.
 template <axis_name... DataAxes, class Tensor>
 int ranks_of_model(const Tensor& tensor) {
   using axes = typename Tensor::axes;
@@ -103,7 +106,7 @@ int ranks_of_model(const Tensor& tensor) {
   return ranks;
 }
 
-/// Refuses a gradient of another mesh's axes than those that an accumulator adds up over.
+/// Raises `invalid_argument` unless the accumulator sums over the ranks along `DataAxes` of the gradient's mesh.
 template <axis_name... DataAxes, class Accumulator, class Tensor>
 void check_group(const Accumulator& accumulator, std::size_t i, const Tensor& gradient) {
   const auto& along = gradient.mesh().template along<DataAxes...>();
@@ -111,16 +114,16 @@ void check_group(const Accumulator& accumulator, std::size_t i, const Tensor& gr
   std::string names;
   ((names += (names.empty() ? "\"" : ", \"") + std::string(DataAxes.view()) + '"'), ...);
   raise(errc::invalid_argument,
-        concat({"parameter ", i, ": the accumulator does not add up over the ", along.size(), " ranks along ", names,
-                " of this gradient's mesh: make it with gradients(mesh.along<", names,
+        concat({"parameter ", i, ": the accumulator does not sum over the ", along.size(), " ranks along ", names,
+                " of this gradient's mesh: make the accumulator with gradients(mesh.along<", names,
                 ">(), ...), or name the axes that it was made with"}),
         {.operation = "add_gradient", .rank = accumulator.rank(), .ranks = accumulator.ranks()});
 }
 
 }  // namespace detail
 
-/// Whether this rank has the first copy of its elements of `tensor`, along the axes other than `DataAxes`: where ranks
-/// have copies, the first one's count in norms.
+/// Returns whether this rank holds the first copy of its elements of `tensor` along the axes other than `DataAxes`. If
+/// several ranks hold copies, only the first copy counts in norms.
 template <axis_name... DataAxes, tensor_type Tensor>
 bool holds_first_copy(const Tensor& tensor) {
   static_cast<void>(detail::checked_parameter<Tensor, DataAxes...>{});
@@ -133,8 +136,8 @@ bool holds_first_copy(const Tensor& tensor) {
   return true;
 }
 
-/// The entry of a typed parameter in a layout: this rank's part of it. Where other axes than `DataAxes` have several
-/// ranks, `norm` is taken with their communicator, too.
+/// Returns the layout entry of this rank's part of a typed parameter. If axes other than `DataAxes` have several ranks,
+/// `norm` also needs their communicator.
 template <axis_name... DataAxes, tensor_type Tensor>
 parameter parameter_of(std::string name, const Tensor& tensor) {
   return {.name = std::move(name),
@@ -143,9 +146,9 @@ parameter parameter_of(std::string name, const Tensor& tensor) {
           .model_ranks = detail::ranks_of_model<DataAxes...>(tensor)};
 }
 
-/// Adds this rank's part of `gradient` to that of parameter `i` in `accumulator`, whose group are the ranks along
-/// `DataAxes`. Along these the gradient is partial<sum> or varying, along all others replicated, invariant or shard<d>.
-/// Raises `invalid_argument` if the group is another one.
+/// Adds this rank's part of `gradient` to the gradient of parameter `i` in `accumulator`, whose group must be the ranks
+/// along `DataAxes`. Along these, the gradient must be partial<sum> or varying; along all other axes replicated,
+/// invariant or shard<d>. Raises `invalid_argument` if the accumulator has another group.
 template <axis_name... DataAxes, class Accumulator, tensor_type Tensor>
 void add_gradient(Accumulator& accumulator, std::size_t i, const Tensor& gradient) {
   if constexpr (detail::checked_gradient<Tensor, DataAxes...>::value) {
@@ -154,14 +157,14 @@ void add_gradient(Accumulator& accumulator, std::size_t i, const Tensor& gradien
   }
 }
 
-/// Does not compile: only of a tensor it is known how it is placed.
+/// Does not compile: only the type of a tensor specifies its placements.
 template <axis_name... DataAxes, class Accumulator, class Given>
   requires(!tensor_type<Given>)
 auto add_gradient(Accumulator&, std::size_t, const Given&) {
   constexpr bool is_tensor = tensor_type<Given>;
   static_assert(is_tensor,
-                "add_gradient<\"dp\">(gradients, i, gradient): the gradient is a tensor, whose type says how it is "
-                "placed; what is none is added by gradients.add(i, gradient)");
+                "add_gradient<\"dp\">(gradients, i, gradient): the gradient must be a tensor, whose type specifies its "
+                "placements; add any other range with gradients.add(i, gradient)");
   return detail::not_understood();
 }
 

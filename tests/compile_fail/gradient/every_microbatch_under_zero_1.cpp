@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: zero<1> keeps the whole gradient
+// expect: zero<1> stores the whole gradient
 //
 // What is reduced at every microbatch need not be kept whole.
 #include <hocket/gradient/accumulator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: exact sums travel as they are
+// expect: exact sums are sent unchanged
 //
 // What is rounded on the way is exact no more.
 #include <hocket/gradient/accumulator.hpp>

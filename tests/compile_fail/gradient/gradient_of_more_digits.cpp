@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: has more digits than what it is added to
+// expect: have more digits than the sums
 //
 // Each summand would be rounded before it is added.
 #include <hocket/gradient/accumulator.hpp>

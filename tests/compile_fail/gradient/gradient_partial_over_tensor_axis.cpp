@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a partial result along an axis that is no data axis
+// expect: a partial result along an axis that is not a data axis
 //
 // The reduction over tp was forgotten: nobody does it later.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the gradient is a tensor, whose type says how it is placed
+// expect: the gradient must be a tensor, whose type specifies its placements
 //
 // Of a vector nobody knows whether it was reduced before.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this gradient is varying along an axis that is no data axis
+// expect: this gradient is varying along an axis that is not a data axis
 //
 // It may be a summand that nobody adds up.
 #include <shard/setting_with_domains.hpp>

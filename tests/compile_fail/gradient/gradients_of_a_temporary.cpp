@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this communicator ends with the statement
+// expect: this communicator is a temporary
 //
 // Its address would be kept, and read in the first step.
 #include <hocket/gradient/accumulator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: is a communicator, such as mesh.along
+// expect: must be a communicator, such as mesh.along
 //
 // Which of its axes gradients are added over is for the caller to say.
 #include <hocket/gradient/accumulator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this parameter is varying along an axis that is no data axis
+// expect: this parameter is varying along an axis that is not a data axis
 //
 // Whether its elements count in a norm on each rank, or on one, is not known.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this communicator ends with the statement
+// expect: this communicator is a temporary
 //
 // Parameters need a communicator of their own at zero<3>, but not one that is gone at once.
 #include <hocket/gradient/accumulator.hpp>

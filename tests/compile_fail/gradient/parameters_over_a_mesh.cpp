@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: is a communicator, such as mesh.along
+// expect: must be a communicator, such as mesh.along
 #include <hocket/hocket.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/optimizer/parameters.hpp>

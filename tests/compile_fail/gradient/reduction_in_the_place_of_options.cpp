@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows zero<s> in gradients..... and parameters..... are options
+// expect: the argument after zero<s> in gradients..... and parameters..... must be options
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

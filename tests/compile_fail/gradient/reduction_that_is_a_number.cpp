@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows the options is a reduction
+// expect: the argument after the options must be a reduction
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what a reduction starts has test.. and wait..
+// expect: the members of a reduction must return an object with test.. and wait..
 //
 // Whoever sends buckets says when they have arrived.
 #include <hocket/gradient/accumulator.hpp>

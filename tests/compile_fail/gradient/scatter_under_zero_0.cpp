@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: zero<0> keeps the whole: say every_microbatch
+// expect: zero<0> stores the whole gradient: use every_microbatch
 //
 // Nothing is scattered where everything is kept.
 #include <hocket/gradient/accumulator.hpp>

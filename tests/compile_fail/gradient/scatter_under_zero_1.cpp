@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: say zero<2>, which needs less memory
+// expect: use zero<2>, which needs less memory
 //
 // What is scattered need not be kept whole.
 #include <hocket/gradient/accumulator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: reduces over replicas at the end, and there are none here
+// expect: reduces over replicas at the end, but this group has none
 //
 // There is one copy of the model, and nobody to reduce over at the end.
 #include <hocket/gradient/accumulator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: T is what sums are kept in
+// expect: T, the type of the sums, must be float
 //
 // Small summands would be lost; what travels can be narrow.
 #include <hocket/gradient/accumulator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: gradients.add.i, gradient.: the gradient is a contiguous range of numbers
+// expect: gradients.add.i, gradient.: the gradient must be a contiguous range of numbers
 //
 // Whether a tensor was reduced before is in its type, which nobody would look at.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: when to reduce is last_microbatch, every_microbatch or
+// expect: the reduction time must be last_microbatch, every_microbatch or
 //
 // When to reduce has a name.
 #include <hocket/gradient/accumulator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: zero<2> and zero<3> keep a part of the gradient
+// expect: zero<2> and zero<3> store a part of the gradient
 //
 // Accumulating without a reduction needs the whole gradient.
 #include <hocket/gradient/accumulator.hpp>

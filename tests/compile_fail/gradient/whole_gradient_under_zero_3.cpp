@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: with last_microbatch the whole is kept until the last one
+// expect: last_microbatch needs the whole gradient until the last microbatch
 //
 // Accumulating without a reduction needs the whole gradient.
 #include <hocket/gradient/accumulator.hpp>

@@ -35,10 +35,11 @@ HOCKET_DECL accumulated_step::accumulated_step(parameter_layout layout, const ac
 HOCKET_DECL void accumulated_step::begin_microbatch(int index, int microbatches) {
   if (inside_ || index != next_ || microbatches < 1 || index >= microbatches || (index > 0 && microbatches != of_)) {
     refuse(concat({"begin_microbatch(", index, ", ", microbatches, "): ",
-                   inside_      ? concat({"microbatch ", next_ - 1, " has not ended: call end_microbatch first"})
-                   : next_ == 0 ? std::string("a step begins with microbatch 0, of at least 1")
-                                : concat({"microbatch ", next_, " of ", of_, " is next",
-                                          next_ == of_ ? " to none: call finish" : ""})}));
+                   inside_ ? concat({"microbatch ", next_ - 1, " has not ended: call end_microbatch first"})
+                   : next_ == 0
+                       ? std::string("a step must begin with microbatch 0 and have at least one")
+                       : concat({"this step has begun ", next_, " of ", of_, " microbatches",
+                                 next_ == of_ ? ": call finish" : ": pass the next index and the same number"})}));
   }
   if (index == 0) begin_step(microbatches);
   inside_ = true;
@@ -50,7 +51,7 @@ HOCKET_DECL void accumulated_step::begin_microbatch(int index, int microbatches)
 
 HOCKET_DECL void accumulated_step::begin_step(int microbatches) {
   totals_ = {};
-  wait_for_all();  // of a step that was not taken after `finish_counts`
+  wait_for_all();  // buckets may be in flight if no optimizer step followed `finish_counts`
   of_ = microbatches;
   finished_ = used_ = false;
   std::fill(report_.begin(), report_.end(), 0.0);
@@ -88,14 +89,14 @@ HOCKET_DECL void accumulated_step::complete(std::size_t i) {
 }
 
 HOCKET_DECL void accumulated_step::launch(std::size_t b) {
-  form(b);  // may wait, which is another's time
+  form(b);  // may wait, which counts as exposed time
   const stopwatch watch(totals_.driving_seconds);
   is_in_flight_[b] = true;
   const bool goes_on = rules_.has_replicas && (!rules_.scatters_before_adding || next_ == of_);
   in_flight_.launch_within(b, goes_on, begun(b, false));
 }
 
-/// Where it throws, peers wait for what this rank will not send: they hear why.
+/// Starts a reduction. If that throws, revokes the communicators with the reason, because peers wait for this rank.
 HOCKET_DECL request accumulated_step::begun(std::size_t b, bool across) {
 #if HOCKET_HAS_EXCEPTIONS
   try {
@@ -116,10 +117,10 @@ HOCKET_DECL void accumulated_step::revoke_unbegun(std::size_t b, const char* thr
   revoke(concat({"the reduction of bucket ", b, " did not begin: ", thrown}));
 }
 
-/// The sum over the ranks of one copy is there, or, `across`, that over all ranks.
+/// Handles a completed sum over the ranks of one copy, or over replicas if `across`.
 HOCKET_DECL void accumulated_step::landed(std::size_t b, bool across, bool goes_on) {
   const bool is_within = rules_.has_replicas && !across;
-  if (is_within == rules_.scatters_before_adding) fold(b);  // before replicas are added up, or after
+  if (is_within == rules_.scatters_before_adding) fold(b);  // before replicas are summed, or after
   if (is_within && goes_on) {
     in_flight_.launch_across(b, begun(b, true));
   } else {
@@ -164,7 +165,7 @@ HOCKET_DECL gradient_totals accumulated_step::finish() {
 
 HOCKET_DECL gradient_totals accumulated_step::finish_counts() {
   check_complete("finish");
-  // Each replica must be called in one order by all: what goes on to it before what is summed over it here.
+  // All ranks must use the replicas' communicator in one order: first the buckets, then the report.
   if (rules_.has_replicas || rules_.gathers()) wait_for_all();
   if (rules_.gathers()) gather();
   {
@@ -211,9 +212,9 @@ HOCKET_DECL void accumulated_step::use() {
   check_finished("step");
   if (abandoned()) {
     refuse(concat({"step: ", totals_.abandoned,
-                   " ranks abandoned this step, and there is no gradient: skip it where norm(...).finite is false"}));
+                   " ranks abandoned this step, so there is no gradient: skip the step if norm(...).finite is false"}));
   }
-  if (std::exchange(used_, true)) refuse("step: a step was taken with this gradient: add up another one first");
+  if (std::exchange(used_, true)) refuse("step: this gradient was already used: accumulate a new one first");
 }
 
 // ── Refusals ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,8 +225,8 @@ HOCKET_DECL void accumulated_step::refuse(std::string reason) const {
 }
 
 HOCKET_DECL void accumulated_step::refuse_size(std::size_t i, std::size_t given) const {
-  refuse(
-      concat({"add: parameter '", layout_[i].name, "' has ", layout_.of(i).size, " elements, its gradient ", given}));
+  refuse(concat(
+      {"add: parameter '", layout_[i].name, "' has ", layout_.of(i).size, " elements, but its gradient has ", given}));
 }
 
 HOCKET_DECL void accumulated_step::refuse_closed(std::size_t i, const char* call) const {
@@ -234,12 +235,12 @@ HOCKET_DECL void accumulated_step::refuse_closed(std::size_t i, const char* call
     refuse(concat({name, "there are ", layout_.parameters(), " parameters, numbered from 0"}));
   }
   if (!inside_) refuse(name + "no microbatch has begun: call begin_microbatch first");
-  refuse(concat({name, "parameter '", layout_[i].name, "' was ready before, in microbatch ", next_ - 1,
-                 ", and its gradient may have left: each is ready once, when all of it was added"}));
+  refuse(concat({name, "parameter '", layout_[i].name, "' is already ready in microbatch ", next_ - 1,
+                 ", and its gradient may be in flight: call ready once per microbatch, after the last addition"}));
 }
 
 HOCKET_DECL void accumulated_step::check_finished(const char* call) const {
-  if (!finished_) refuse(std::string(call) + ": the step's sums are not there yet: call finish first");
+  if (!finished_) refuse(std::string(call) + ": the step's sums are not available yet: call finish first");
 }
 
 HOCKET_DECL void accumulated_step::check_complete(const char* call) const {

@@ -45,7 +45,7 @@ HOCKET_DECL void buckets_in_flight::clear() noexcept {
   within_.clear();
 }
 
-/// Waits for the first one, which is over then.
+/// Waits for the first bucket of the queue and removes it.
 HOCKET_DECL void buckets_in_flight::land(std::deque<in_flight_bucket>& queue, bool across, landing landed) {
   queue.front().started.wait();
   const std::size_t bucket = queue.front().bucket;
@@ -54,8 +54,8 @@ HOCKET_DECL void buckets_in_flight::land(std::deque<in_flight_bucket>& queue, bo
   landed(bucket, across, goes_on);
 }
 
-/// A blocking wait moves one communicator on, and here two have something under way: other ranks may wait for either,
-/// so both are moved on until one has landed. Past the deadline, a blocking wait says what is wrong.
+/// Progresses both communicators until a bucket has completed. A blocking wait would progress only one of them, but
+/// other ranks may wait for either. After the deadline, a blocking wait reports the failure.
 HOCKET_DECL void buckets_in_flight::wait_on_both(const deadline& end, landing landed) {
   bool any = false;
   const auto told = [&](std::size_t bucket, bool across, bool goes_on) {

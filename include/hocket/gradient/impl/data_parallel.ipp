@@ -25,7 +25,7 @@ HOCKET_DECL void check_crossing(const std::vector<int>& shards, const std::vecto
     raise(errc::invalid_argument,
           concat({"hybrid(shards, replicas): rank ", rank, " of the ", ranks, " shards is also rank ",
                   found - replicas.begin(), " of the ", replicas.size(),
-                  " replicas, and its gradient would be added twice: the two have this rank alone in common, as in "
+                  " replicas, and its gradient would be added twice: the two must have only this rank in common, as in "
                   "hybrid(mesh.along<\"shard\">(), mesh.along<\"replica\">())"}),
           {.operation = "hybrid", .rank = self, .ranks = ranks, .peer = rank, .site = site});
   }

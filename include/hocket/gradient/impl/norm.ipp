@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Definitions of <hocket/gradient/norm.hpp>: what it refuses.
+/// Definitions of <hocket/gradient/norm.hpp>: argument checks.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,16 +19,16 @@ HOCKET_DECL void check_model_ranks(const parameter_layout& layout, int ranks, co
     if (layout[i].model_ranks <= ranks) continue;
     raise(errc::invalid_argument,
           concat({"norm: parameter '", layout[i].name, "' has slices or copies on ", layout[i].model_ranks,
-                  " ranks of the model, and the norm would be taken over ", ranks,
-                  ": give it the communicator of all of them, too, as in norm(gradients, ranks.along<\"tp\">())"}),
+                  " ranks of the model, but the norm would be computed over ", ranks,
+                  ": also pass the communicator of these ranks, as in norm(gradients, ranks.along<\"tp\">())"}),
           context);
   }
 }
 
 HOCKET_DECL void refuse_counting_twice(const error_context& context) {
   raise(errc::invalid_argument,
-        "norm: the ranks that hold other parts of the model must not be among those that the gradient was added over: "
-        "their parts would count twice",
+        "norm: the communicator of the model's ranks must not contain ranks over which the gradient was summed: their "
+        "parts would count twice",
         context);
 }
 

@@ -45,13 +45,14 @@ HOCKET_DECL void parameter_layout::check() const {
   std::unordered_set<std::string_view> names;
   for (const parameter& each : parameters_) {
     if (each.elements > room || rounded(each.elements) > room) {
-      raise(errc::invalid_argument, detail::concat({"parameter '", each.name, "' has ", each.elements,
-                                                    " elements: more, with those before it, than memory can have"}));
+      raise(errc::invalid_argument,
+            detail::concat({"parameter '", each.name, "' has ", each.elements,
+                            " elements: too many, with the parameters before it, for the address space"}));
     }
     room -= rounded(each.elements);
     if (names.insert(each.name).second) continue;
     raise(errc::invalid_argument,
-          detail::concat({"two parameters are called '", each.name, "': give each a name of its own"}));
+          detail::concat({"two parameters are called '", each.name, "': give each a different name"}));
   }
 }
 
