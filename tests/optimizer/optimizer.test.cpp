@@ -399,24 +399,24 @@ TEST_CASE("a step is refused before the sums are there, a second time, with othe
     gradients.begin_microbatch(0, 1);
     gradients.end_microbatch(0, 0);
     const auto totals = gradients.finish();
-    refused("as no rank had any token", [&] { optimizer.step(gradients, 0.1, 1 / totals.count); });
+    refused("the count is 0 if no rank had any token", [&] { optimizer.step(gradients, 0.1, 1 / totals.count); });
     optimizer.step(gradients, 0.1, 1);
     refused("this gradient was already used", [&] { optimizer.step(gradients, 0.1, 1); });
     auto of_half = hocket::gradients<float>(half, layout, hocket::last_microbatch, hocket::zero<1>);
     of_half.begin_microbatch(0, 1);
     of_half.end_microbatch(0, 1);
     of_half.finish();
-    refused("of 2, the parameters those of rank", [&] { optimizer.step(of_half, 0.1, 1); });
+    refused("of 2, the parameters on rank", [&] { optimizer.step(of_half, 0.1, 1); });
     gradients.begin_microbatch(0, 1);
     gradients.end_microbatch(0, 1);
     gradients.finish();
     for (const double rate : {std::nan(""), std::numeric_limits<double>::infinity()}) {
-      refused("the learning rate is", [&] { optimizer.step(gradients, rate, 1); });
+      refused("learning_rate must be finite", [&] { optimizer.step(gradients, rate, 1); });
     }
     // Sizes that take equally many blocks.
     auto other = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"a", 199}}), hocket::last_microbatch,
                                           hocket::zero<1>);
-    refused("is not that of the parameters", [&] { optimizer.step(other, 0.1, 1); });
+    refused("differs from that of the parameters", [&] { optimizer.step(other, 0.1, 1); });
   });
 }
 
@@ -560,14 +560,14 @@ TEST_CASE("parameters that are not here, and layouts that differ, are refused") 
       me.check(found && std::string(found->what()).find(part) != std::string::npos,
                [&] { return "'" + part + "' is not in: " + (found ? found->what() : ""); });
     };
-    refused("'b' is not here whole: call gather(0)", [&] { parameters.of(1); });
+    refused("'b' is not gathered: call gather(0)", [&] { parameters.of(1); });
     refused("there are 2 buckets", [&] { parameters.gather(2); });
     refused("'a' has 200 elements, not 3", [&] { parameters.set(0, std::vector<float>(3)); });
     refused("there are 2 parameters", [&] { parameters.set(2, std::vector<float>(3)); });
     auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{});
     auto gradients = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"a", 200}}),
                                               hocket::every_microbatch, hocket::zero<3>);
-    refused("1 parameters with 256 elements in 1 buckets, is not that of the parameters, 2 parameters with 384",
+    refused("1 parameters with 256 elements in 1 buckets, differs from that of the parameters, 2 parameters with 384",
             [&] { optimizer.step(gradients, 0.1, 1); });
   });
 }

@@ -275,11 +275,11 @@ TEST_CASE("what can't be restored is refused by name, and changes nothing") {
         refused("element 699 of the parameter of 'embedding' is in no piece", [&] { parameters.restore(pieces); });
         pieces = whole("parameter");
         pieces[1].first = 1;
-        refused("a piece of the parameter of 'w0' ends at element 130, and it has 129",
+        refused("a piece of the parameter of 'w0' ends at element 130, beyond its size of 129",
                 [&] { parameters.restore(pieces); });
         pieces = whole("parameter");
         pieces[8].elements = 8;
-        refused("of 'b2' has 8 elements where it was kept, and 7 here", [&] { parameters.restore(pieces); });
+        refused("of 'b2' has 8 elements in the saved state, but 7 here", [&] { parameters.restore(pieces); });
         pieces.erase(pieces.begin() + 8);
         refused("there is no piece of the parameter of 'b2'", [&] { parameters.restore(pieces); });
         me.check(same_bits(all_values(parameters), before), "what was refused has changed something");

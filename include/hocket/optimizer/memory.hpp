@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a rank needs to train a model, in bytes, before anything is allocated: the formulas of ZeRO, exact for pieces
-/// that differ by a block, and known when compiling where the sizes are.
+/// The memory that a rank needs to train a model, in bytes, computed before anything is allocated. The formulas of
+/// ZeRO, exact also for pieces that differ by a block, and constexpr if the sizes are.
 ///
-/// With n elements, N ranks, and P, G, F bytes per parameter, gradient and state (K states, and one more where P < F):
+/// With n elements, N ranks, and P, G, F bytes per parameter, gradient and state (K states, one more if P < F):
 ///
 ///     zero<0>   (P + G + K F) n
 ///     zero<1>   (P + G) n + K F n/N
 ///     zero<2>   P n + (G + K F) n/N
 ///     zero<3>   (P + G + K F) n/N
 ///
-/// and, with zero<2> and zero<3>, buckets that are gathered or on their way: `passing_bytes`. Traffic per step of one
-/// microbatch and rank, in elements that leave it: 2 n (N-1)/N up to zero<2>, 3 n (N-1)/N with zero<3>, which gathers
-/// for both passes; these two reduce once more for each further microbatch.
+/// and, with zero<2> and zero<3>, buckets that are gathered or in flight: `passing_bytes`. A rank sends 2 n (N-1)/N
+/// elements per step of one microbatch up to zero<2>, and 3 n (N-1)/N with zero<3>, which gathers parameters for both
+/// passes. zero<2> and zero<3> reduce once more for each further microbatch.
 ///
 /// Source: ZeRO, Rajbhandari et al., 2020.
 #pragma once
@@ -27,18 +27,18 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Bytes that stay from step to step on one rank.
+/// Bytes that one rank stores from step to step.
 struct training_bytes {
   std::size_t parameters = 0;
   std::size_t gradients = 0;
-  std::size_t states = 0;  ///< with the wider copy of the parameters, if there is one
+  std::size_t states = 0;  ///< includes the wider copy of the parameters, if present
 
   constexpr std::size_t total() const noexcept { return parameters + gradients + states; }
   friend constexpr bool operator==(const training_bytes&, const training_bytes&) = default;
 };
 
-/// For buckets of so many elements, as `parameter_layout::bucket_elements` gives them, or any others.
-/// @tparam P, T, F the types of parameters, of gradients, and of what the optimizer keeps
+/// Returns the stored bytes for buckets of these sizes, for example those of `parameter_layout::bucket_elements`.
+/// @tparam P, T, F the types of parameters, of gradients, and of the optimizer's states
 template <class P, class T, class F, class Rule, sharding_stage Sharding>
 constexpr training_bytes bytes_of_training(std::span<const std::size_t> bucket_elements, int rank, int ranks,
                                            Sharding = {}) noexcept {
@@ -52,10 +52,10 @@ constexpr training_bytes bytes_of_training(std::span<const std::size_t> bucket_e
           (Sharding::shards_states ? own : all) * copies * sizeof(F)};
 }
 
-/// The most that `count` buckets of `T` need which follow each other, the first after the last. With zero<2> and
-/// zero<3> this is what comes at most to the `gradients` above, while the backward pass forms one bucket after the
-/// other, `count` being `bucket_limits::in_flight` + 1; and to the `parameters` of zero<3>, if so many are gathered at
-/// once.
+/// Returns the maximum bytes of `count` consecutive buckets of `T`, cyclically. With zero<2> and zero<3>, at most this
+/// is needed in addition to the `gradients` above while the backward pass computes one bucket after the other, with a
+/// `count` of `bucket_limits::in_flight` + 1; and in addition to the `parameters` of zero<3>, if `count` buckets are
+/// gathered at the same time.
 template <class T>
 constexpr std::size_t passing_bytes(std::span<const std::size_t> bucket_elements, std::size_t count) noexcept {
   const std::size_t buckets = bucket_elements.size();

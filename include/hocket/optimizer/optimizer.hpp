@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Takes the step that a gradient says, each rank for the part of the parameters that it keeps the states of. What all
-/// ranks computed alike in plain data parallelism, states included, each then computes and keeps once; the parameters
-/// go round afterwards.
+/// Applies the optimizer step; each rank updates the shard whose states it stores (ZeRO). In plain data parallelism all
+/// ranks compute the same step and store the same states; here each part is computed and stored once, and the updated
+/// parameters are gathered afterwards.
 ///
 /// @code
 /// auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{.weight_decay = 0.1});
@@ -41,9 +41,9 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// How parameters are moved: a number of states per element, what is the same for all elements of a step, and what is
-/// done to one. A member `weight_decay` is taken as 0 for parameters that do not decay; `state_names` are what states
-/// are called in checkpoints ("state 0" … otherwise). See optimizer/rule/.
+/// An update rule: the number of `states` per element, the constants of a step (`at`), and the `update` of one element.
+/// If it has a member `weight_decay`, that is 0 for parameters that do not decay. If it has `state_names`, checkpoints
+/// use these names; otherwise "state 0" …. See optimizer/rule/.
 template <class Rule, class F>
 concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const std::array<F*, Rule::states>& state) {
   rule.template at<F>(std::uint64_t{1}, 0.1);
@@ -52,7 +52,7 @@ concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const
 
 namespace detail {
 
-/// Whether an optimizer computes in `F`, by `Rule`, for parameters of `P`.
+/// Checks that an optimizer can compute in `F`, by `Rule`, for parameters of `P`.
 template <class F, class Rule, class P>
 struct checked_optimizer {
   static constexpr bool is_float = std::floating_point<F>;
@@ -63,24 +63,25 @@ struct checked_optimizer {
   }();
   static constexpr bool value = is_float && is_rule && is_wide;
   static_assert(is_float,
-                "make_optimizer<F>(parameters, rule): F is float or double: integers and narrow floats would lose most "
-                "steps; the parameters may be narrower than F");
-  static_assert(is_rule,
-                "make_optimizer(parameters, rule): this is no rule: say adamw{}, sgd{} or lion{}, or a type with "
-                "`states`, `at` and `update`, as update_rule says");
+                "make_optimizer<F>(parameters, rule): F must be float or double: integers and narrow floats would lose "
+                "most steps; the parameters may be narrower than F");
+  static_assert(
+      is_rule,
+      "make_optimizer(parameters, rule): this is not an update rule: pass adamw{}, sgd{} or lion{}, or a type "
+      "with `states`, `at` and `update` that satisfies update_rule");
   static_assert(
       !is_rule || is_wide,
       "make_optimizer<F>(parameters, rule): the parameters have more digits than F, and each step would round "
-      "them: name their own type, or a wider one");
+      "them: use the type of the parameters, or a wider one");
 };
 
 }  // namespace detail
 
-/// Made by `make_optimizer`. States are kept in `F`, and where parameters are narrower, a copy of them in `F` too, so
-/// that steps too small for the narrow type add up.
+/// Made by `make_optimizer`. Stores states in `F` and, if parameters are narrower, a copy of the parameters in `F`
+/// (master weights), so that steps too small for the narrow type accumulate.
 ///
 /// **Memory.** (Rule::states + (P narrower than F)) * sizeof(F) bytes for each element that this rank updates: all at
-/// stage 0, else its pieces. **Threads.** As the parameters' communicator.
+/// stage 0, otherwise its pieces. **Threads.** Like the parameters' communicator.
 template <class F, class Rule, class Parameters>
   requires std::floating_point<F> && update_rule<Rule, F>
 class optimizer {
@@ -104,26 +105,25 @@ class optimizer {
     }
   }
 
-  /// Steps taken so far.
+  /// Number of steps so far.
   std::uint64_t steps() const noexcept { return steps_; }
 
-  /// Moves the parameters by the gradient that `gradients` has the sum of, times `factor`: one divided by the count,
-  /// and by the loss scale; times a `clip_factor`. Then begins to send them round, those that the next forward pass
-  /// needs first before others; `parameters.of(i)` waits for them. With zero<3>, gathered buckets are released.
-  /// Parameters without a gradient on any rank stay as they are, and so do their states. Those that do not decay (see
-  /// `undecayed`) are moved as by a rule whose `weight_decay` is 0.
+  /// Updates the parameters by the summed gradient times `factor`: 1 / (count * loss scale), times a `clip_factor`.
+  /// Then starts to gather them, in the order in which the next forward pass needs them; `parameters.of(i)` waits for
+  /// them. With zero<3>, releases gathered buckets. Parameters without a gradient on any rank remain unchanged, and so
+  /// do their states. Parameters that do not decay (see `undecayed`) are updated with a `weight_decay` of 0.
   ///
   /// Collective; `factor`, `learning_rate` and the rule must be equal on all ranks.
   /// Raises `invalid_argument` if layouts or ranks differ, if `factor` or `learning_rate` is not finite, before `finish`,
-  /// for a step that was abandoned, and for a second step with one gradient.
+  /// for an abandoned step, and for a second step with one gradient.
   template <class Gradients>
   void step(Gradients& gradients, double learning_rate, double factor) {
     static_assert(std::is_same_v<typename Gradients::sharding, sharding>,
-                  "optimizer::step: gradients and parameters are kept in different ways: give gradients(...) and "
-                  "parameters(...) the same zero<stage>");
+                  "optimizer::step: gradients and parameters have different stages: pass the same zero<stage> to "
+                  "gradients(...) and parameters(...)");
     static_assert(Gradients::group_type::has_replicas || !Parameters::group_type::has_replicas,
-                  "optimizer::step: the parameters have replicas which the gradients are not added up over, so copies "
-                  "would part: make gradients(...), too, with hybrid(shards, replicas)");
+                  "optimizer::step: the parameters have replicas over which the gradients are not summed, so copies "
+                  "would diverge: also make gradients(...) with hybrid(shards, replicas)");
     checks().check_layouts(gradients.layout(), layout());
     check_ranks(*gradients.group().shards, *parameters_->group().shards, "");
     if constexpr (Parameters::group_type::has_replicas) {
@@ -141,7 +141,7 @@ class optimizer {
           parameters_->own(b).data(), has_masters ? share_.of(masters_.elements(), b).data() : nullptr,
           gradients.result(b).data(), states_of(b));
       if constexpr (sharding::shards_parameters) {
-        parameters_->release(b);  // what was gathered is not what it was any more
+        parameters_->release(b);  // the gathered values are outdated
       } else {
         parameters_->gather(b);
       }
@@ -156,14 +156,14 @@ class optimizer {
     static_assert(
         is_whole,
         "optimizer::step(gradients, learning_rate, factor) needs all of these: the factor is 1 / totals.count, "
-        "or what norm(gradients).step_factor(...) gives");
+        "or the result of norm(gradients).step_factor(...)");
     return detail::not_understood();
   }
 
-  /// All that has to be kept so that training can go on, the parameters apart, which have a `state` of their own: the
-  /// steps taken, the array "master" where parameters are narrower, and the states by the names that the rule gives
-  /// them. Pieces lie in this object's memory, valid until the next step; over all ranks of the group, replicas
-  /// included, each element of each array is in one.
+  /// Returns the state that a checkpoint needs in addition to `flat_parameters::state`: the number of steps, the array
+  /// "master" if parameters are narrower, and the rule's states by their names. Pieces refer to this object's memory,
+  /// and are valid until the next step. Over all ranks of the group, replicas included, each element of each array is
+  /// in one piece.
   optimizer_state<F> state() {
     optimizer_state<F> now{steps_, {}};
     visit_arrays([&](const std::string& array, std::span<F> kept) {
@@ -175,9 +175,9 @@ class optimizer {
     return now;
   }
 
-  /// Goes on from `kept`: pieces of `state` of any number of ranks, at any stage, in any order, also of more than
-  /// this rank updates. The parameters are to be restored as well. To be called on all ranks, with equal steps and
-  /// values. Raises `invalid_argument` if an array is missing in part, or a parameter has another size; then nothing is
+  /// Sets the state from `kept`: pieces of `state` from any number of ranks, at any stage, in any order, which may
+  /// include more than this rank updates. Also restore the parameters. Call on all ranks, with equal steps and values.
+  /// Raises `invalid_argument` if a part of an array is missing, or if a parameter has another size; then nothing is
   /// changed.
   void restore(const optimizer_state<F>& kept) {
     const detail::state_reader<F> reader(kept.pieces);
@@ -209,7 +209,7 @@ class optimizer {
                           which);
   }
 
-  /// Calls `visit(name, memory)` for each array that is kept from step to step.
+  /// Calls `visit(name, memory)` for each array that is stored from step to step.
   template <class Visit>
   void visit_arrays(Visit visit) {
     if constexpr (has_masters) visit(std::string("master"), masters_.elements());
@@ -235,9 +235,10 @@ class optimizer {
   std::uint64_t steps_ = 0;
 };
 
-/// An optimizer for `parameters`, which must outlive it and have their values: a wider copy is made of them now.
-/// @tparam F what it computes in, and keeps its states in: `float` or `double`
-/// @param rule `adamw`, `sgd`, `lion`, or one of your own: see `update_rule`
+/// Makes an optimizer for `parameters`, which must outlive it and must already have their values: if they are narrower
+/// than `F`, they are copied now.
+/// @tparam F type of the computation and of the states: `float` or `double`
+/// @param rule `adamw`, `sgd`, `lion`, or a user-defined rule: see `update_rule`
 template <class F, class Rule, class Parameters>
 auto make_optimizer(Parameters& parameters, const Rule& rule,
                     std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
@@ -252,7 +253,7 @@ template <class F = void, class... Given>
 auto make_optimizer(const Given&...) {
   constexpr bool is_whole = !std::is_void_v<F> && sizeof...(Given) >= 2;
   static_assert(is_whole,
-                "make_optimizer<F>(parameters, rule) needs all of these: F is what it computes in, as in "
+                "make_optimizer<F>(parameters, rule) needs all of these: F is the type of the computation, as in "
                 "make_optimizer<float>(parameters, adamw{})");
   return detail::not_understood();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The parameters of a model in flat memory, of which each rank keeps all, or its pieces alone, with the rest fetched
-/// for as long as a layer computes with it.
+/// The parameters of a model in flat memory. Each rank stores all of them, or only its pieces and gathers the rest
+/// while a layer computes with it.
 ///
 /// @code
 /// auto parameters = hocket::parameters<float>(comm, layout, hocket::zero<3>);
 /// for (std::size_t i = 0; i < layout.parameters(); ++i) parameters.set(i, initial_values(i));   // equal on all ranks
-/// parameters.gather(1);           // on its way while bucket 2 is computed with
+/// parameters.gather(1);           // in flight during the computation with bucket 2
 /// use(parameters.of(i));          // waits for its bucket
 /// parameters.release(2);
 /// @endcode
@@ -42,18 +42,18 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Made by `parameters`.
+/// Parameters in flat memory. Made by `parameters`.
 ///
 /// **Order.** `gather` is collective: every rank of the group gathers the same buckets in the same order. With zero<0>
-/// to zero<2> the optimizer does it after its step. With zero<3> whoever computes says when; as gradients leave
-/// meanwhile, its communicator must be one of its own: `const auto fetching = split(comm, color{0}, key{comm.rank()})`,
-/// which outlives the parameters. `of` may wait for the other ranks, and so may `of` of a `gradient_accumulator`: all
-/// ranks call the two in the same order.
-/// **Cost.** A gather of n bytes: an all_gather of n on the ranks that share a copy. Made by an all_gather of 16 bytes
-/// per rank, from zero<1> on.
-/// **Memory.** All parameters; with zero<3> this rank's pieces, and the buckets that are gathered: `passing_bytes` of
-/// as many as the caller has gathered at once.
-/// **Threads.** As its communicator.
+/// to zero<2> the optimizer gathers after its step. With zero<3> the caller gathers. Because gradients are sent at the
+/// same time, the parameters then need another communicator, which outlives them:
+/// `const auto fetching = split(comm, color{0}, key{comm.rank()})`. `of` may wait for other ranks, and so may `of` of a
+/// `gradient_accumulator`: all ranks must call the two in the same order.
+/// **Cost.** A gather of n bytes is an all_gather of n on the ranks that share a copy. Construction is an all_gather of
+/// 16 bytes per rank, for zero<1> to zero<3>.
+/// **Memory.** All parameters; with zero<3> this rank's pieces and the gathered buckets: `passing_bytes` of the largest
+/// number of buckets that are gathered at the same time.
+/// **Threads.** Like the communicator.
 template <class P, class Sharding, class Group, class Options>
 class flat_parameters {
  public:
@@ -74,7 +74,7 @@ class flat_parameters {
   }
 
   flat_parameters(flat_parameters&&) = default;
-  /// Not assignable: what is on its way must end before its memory does.
+  /// Not assignable: gathers in flight must end before their memory is freed.
   flat_parameters& operator=(flat_parameters&&) = delete;
 
   const parameter_layout& layout() const noexcept { return layout_; }
@@ -82,7 +82,7 @@ class flat_parameters {
   int rank() const noexcept { return group_.shards->rank(); }
   int ranks() const noexcept { return group_.shards->size(); }
 
-  /// Gives parameter `i` these values, of which this rank keeps its part. To be called with equal values on all ranks.
+  /// Sets parameter `i` to these values, of which this rank stores its part. Call with equal values on all ranks.
   void set(std::size_t i, std::span<const P> values) {
     check(i, "set");
     const element_range where = layout_.of(i);
@@ -102,38 +102,38 @@ class flat_parameters {
     }
   }
 
-  /// The values of parameter `i`. Waits while they are on their way. Raises `invalid_argument` if its bucket was not
-  /// gathered, or released again.
+  /// Returns the values of parameter `i`. Waits if its bucket is in flight. Raises `invalid_argument` if the bucket is
+  /// not gathered, or has been released.
   std::span<P> of(std::size_t i) {
     check(i, "of");
     const std::size_t b = layout_.bucket_of(i);
     wait(b);
     if constexpr (Sharding::shards_parameters) {
       if (gathered_[b].empty() && layout_.bucket(b).size > 0) {
-        refuse(detail::concat({"of: parameter '", layout_[i].name, "' is not here whole: call gather(", b,
-                               "), on all ranks, before; and release it after"}));
+        refuse(detail::concat({"of: parameter '", layout_[i].name, "' is not gathered: call gather(", b,
+                               ") on all ranks first, and release the bucket afterwards"}));
       }
     }
     return whole(b).subspan(layout_.of(i).first - layout_.bucket(b).first, layout_.of(i).size);
   }
 
-  /// What this rank updates of bucket `b`: all of it at stage 0, else a piece.
+  /// The part of bucket `b` that this rank updates: the whole bucket at stage 0, otherwise a piece.
   std::span<P> own(std::size_t b) noexcept {
     if constexpr (Sharding::shards_parameters) return share_.of(kept_.elements(), b);
     return kept_.elements().subspan(own_range(b).first, own_range(b).size);
   }
   const element_range& own_range(std::size_t b) const noexcept { return share_.range(b); }
 
-  /// The part of bucket `b` that this rank writes into a checkpoint: over all ranks of the group, replicas included,
-  /// each element is in one.
+  /// Returns the part of bucket `b` that this rank writes into a checkpoint. Over all ranks of the group, replicas
+  /// included, each element is in one such part.
   element_range dealt_range(std::size_t b) const noexcept {
     const element_range piece = layout_.piece(b, rank(), ranks());
     if constexpr (Group::has_replicas) return piece_of(piece, group_.replicas->rank(), group_.replicas->size());
     return piece;
   }
 
-  /// The parameters' values, as pieces of the array "parameter": over all ranks of the group, each element once. They
-  /// lie in this object's memory: valid until parameters change.
+  /// Returns the parameters' values as pieces of the array "parameter": over all ranks of the group, each element once.
+  /// They refer to this object's memory, and are valid until parameters change.
   std::vector<state_piece<P>> state() {
     std::vector<state_piece<P>> pieces;
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
@@ -142,9 +142,9 @@ class flat_parameters {
     return pieces;
   }
 
-  /// Sets all that this rank keeps to what `pieces` have, which may be those of any number of ranks at any stage,
-  /// also more than this rank keeps. Gathered buckets are released. To be called on all ranks, with equal values.
-  /// Raises `invalid_argument` if a parameter is missing in part, or has another size; then nothing is changed.
+  /// Sets all stored values from `pieces`, which any number of ranks at any stage may have written, and which may
+  /// include more than this rank stores. Releases gathered buckets. Call on all ranks, with equal values. Raises
+  /// `invalid_argument` if a part of a parameter is missing, or if it has another size; then nothing is changed.
   void restore(std::span<const state_piece<P>> pieces) {
     const detail::state_reader<P> reader(pieces);
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
@@ -160,8 +160,8 @@ class flat_parameters {
     }
   }
 
-  /// Begins to fetch the other ranks' pieces of bucket `b`. With zero<3>, nothing if they are here or on their way;
-  /// with zero<1> and zero<2> they are fetched again, which is what an optimizer wants. Collective.
+  /// Starts to gather the other ranks' pieces of bucket `b`. With zero<3>, does nothing if the bucket is gathered or in
+  /// flight; with zero<1> and zero<2> gathers again, as an optimizer needs. Collective.
   void gather(std::size_t b) {
     if constexpr (!Sharding::shards_states) return;
     if (b >= layout_.buckets()) {
@@ -178,7 +178,7 @@ class flat_parameters {
     under_way_[b] = true;
   }
 
-  /// Waits until bucket `b` is here. What went wrong on the way is thrown.
+  /// Waits until the gather of bucket `b` has completed. Throws its errors.
   void wait(std::size_t b) {
     if (!under_way_[b]) return;
     const stopwatch watch(time_.exposed_seconds);
@@ -187,10 +187,10 @@ class flat_parameters {
     under_way_[b] = false;
   }
 
-  /// How long communication of parameters kept this rank from computing since this was last asked.
+  /// Returns the time of parameters' communication since the last call of this function.
   communication_time take_time() noexcept { return std::exchange(time_, {}); }
 
-  /// Gives up what other ranks keep of bucket `b`; nothing before zero<3>.
+  /// Frees the gathered pieces of bucket `b`; does nothing below zero<3>.
   void release(std::size_t b) {
     if constexpr (Sharding::shards_parameters) {
       wait(b);
@@ -199,15 +199,15 @@ class flat_parameters {
     }
   }
 
-  /// Gathers the buckets of the parameters `first` to `first + count - 1`, unless somebody holds them already: what a
-  /// layer calls before it computes, or a stage of a pipeline as its `unshard()`, at the points that the schedule lists
-  /// (`lower(plan, {.shard_parameters = true})`). Nothing before zero<3>. Collective, as `gather`.
+  /// Gathers the buckets of the parameters `first` to `first + count - 1`, unless they are already held. A layer calls
+  /// this before it computes, or a pipeline stage in its `unshard()`, at the points that the schedule lists
+  /// (`lower(plan, {.shard_parameters = true})`). Does nothing below zero<3>. Collective, like `gather`.
   void hold(std::size_t first, std::size_t count) {
     visit_buckets(first, count, [&](std::size_t b) {
       if (holders_[b]++ == 0) gather(b);
     });
   }
-  /// Releases those of these buckets that nobody holds any more: `reshard()`.
+  /// Ends a `hold` of these parameters, and releases the buckets that are no longer held: for `reshard()`.
   void let_go(std::size_t first, std::size_t count) {
     visit_buckets(first, count, [&](std::size_t b) {
       if (holders_[b] > 0 && --holders_[b] == 0) release(b);
@@ -225,7 +225,7 @@ class flat_parameters {
     }
   }
 
-  /// What of bucket `b` stays on this rank, and its memory.
+  /// The part of bucket `b` that this rank stores, and its memory.
   const element_range& kept_range(std::size_t b) const noexcept {
     return Sharding::shards_parameters ? own_range(b) : layout_.bucket(b);
   }
@@ -233,7 +233,7 @@ class flat_parameters {
     if constexpr (Sharding::shards_parameters) return own(b);
     return whole(b);
   }
-  /// The buckets of these parameters, in the order of the forward pass, where they are gathered at all.
+  /// Calls `visit` for the buckets of these parameters, in the order of the forward pass; only with zero<3>.
   template <class Visit>
   void visit_buckets(std::size_t first, std::size_t count, Visit visit) const {
     if (!Sharding::shards_parameters || count == 0) return;
@@ -257,18 +257,18 @@ class flat_parameters {
   std::source_location site_;
   detail::layout_share share_;
   communication_time time_;
-  std::vector<int> holders_ = std::vector<int>(layout_.buckets(), 0);  ///< of each bucket: see `hold`
+  std::vector<int> holders_ = std::vector<int>(layout_.buckets(), 0);  ///< per bucket: number of holds
   std::vector<bool> under_way_ = std::vector<bool>(layout_.buckets(), false);
   flat_buffer<P> kept_;
   std::vector<flat_buffer<P>> gathered_;
-  std::vector<request> coming_;  ///< the last member: what is on its way ends before its memory does
+  std::vector<request> coming_;  ///< last member, so that gathers end before their memory is freed
 };
 
-/// The parameters of `layout`, zero at first, kept as `Sharding` says by the ranks of `group`: a communicator, or
-/// `hybrid(shards, replicas)`, which must outlive the result: a temporary one does not compile. Collective from zero<1>
-/// on: raises `mismatch` on all ranks if their layouts differ, and says where.
-/// @param options those of the all_gather_v: an algorithm, a timeout …
-/// @param memory where they are allocated; must outlive the result
+/// Makes the parameters of `layout`, zero at first, stored on the ranks of `group` at stage `Sharding`. `group` is a
+/// communicator or `hybrid(shards, replicas)`, and must outlive the result: a temporary does not compile. Collective
+/// for zero<1> to zero<3>: raises `mismatch` on all ranks if their layouts differ, with the first difference.
+/// @param options options of the all_gather_v: an algorithm, a timeout …
+/// @param memory allocates the parameters; must outlive the result
 template <class P, class Over, class Sharding, class Options = options<>>
 auto parameters(Over&& group, parameter_layout layout, Sharding, const Options& options = {},
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
@@ -288,8 +288,8 @@ auto parameters(const Given&...) {
   constexpr bool is_whole = !std::is_void_v<P> && sizeof...(Given) >= 3;
   static_assert(
       is_whole,
-      "parameters<P>(group, layout, stage) needs all of these: a type, as float; ranks, a layout, and what is "
-      "kept, as zero<1>");
+      "parameters<P>(group, layout, stage) needs all of these: the element type, such as float; a group, a layout, "
+      "and the stage, such as zero<1>");
   return detail::not_understood();
 }
 

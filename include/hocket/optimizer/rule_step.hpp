@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One step of a rule over the elements of a bucket. It depends on the rule and on three types of numbers alone, so that
-/// optimizers whose parameters or gradients are kept and reduced in different ways share it.
+/// One step of a rule over the elements of a bucket. It depends only on the rule and on three number types, so
+/// optimizers whose parameters or gradients are stored and reduced in different ways share it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,7 +17,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// One pass over elements that lie one after the other. Nothing here overlaps: the compiler may take them together.
+/// Updates contiguous elements in one pass. The arrays must not overlap, so that the compiler can vectorize the loop.
 template <class Rule, class F, class P, class T, class Constants>
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("O3")))
@@ -43,19 +43,19 @@ void update_all(const Constants& constants, std::size_t size, P* parameters, F* 
   }
 }
 
-/// What a step of `Rule`, computed in `F`, does to elements.
+/// One step of `Rule`, computed in `F`.
 template <class Rule, class F>
 class rule_step {
  public:
-  /// @param number of the step, from 1
-  /// @param factor what gradients are multiplied with
+  /// @param number number of the step, from 1
+  /// @param factor factor by which gradients are multiplied
   rule_step(const Rule& rule, std::uint64_t number, double learning_rate, double factor)
       : decayed_(rule.template at<F>(number, learning_rate)),
         undecayed_(without_decay(rule).template at<F>(number, learning_rate)), factor_(factor) {}
 
-  /// Moves the elements of bucket `b` that lie in `own`, but for parameters that have no gradient. The memory that is given
-  /// begins where `own` does.
-  /// @param masters the parameters in `F` where they are narrower; else null
+  /// Updates the elements in the range `own` of bucket `b`, except those of parameters without a gradient. All pointers
+  /// refer to the first element of `own`.
+  /// @param masters the parameters in `F` if they are narrower; otherwise null
   template <class P, class T>
   HOCKET_NO_INLINE void move(const parameter_layout& layout, std::size_t b, const element_range& own,
                              function_view<bool(std::size_t)> has_gradient, P* parameters, F* masters,
@@ -73,7 +73,7 @@ class rule_step {
  private:
   using constants = decltype(std::declval<const Rule&>().template at<F>(std::uint64_t{1}, 0.1));
 
-  /// The rule, with a `weight_decay` of 0 if it has one.
+  /// Returns the rule with a `weight_decay` of 0, if it has that member.
   static Rule without_decay(Rule rule) {
     if constexpr (requires { rule.weight_decay = 0; }) rule.weight_decay = 0;
     return rule;

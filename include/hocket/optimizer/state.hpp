@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What training has to keep so that it can go on later, perhaps on another number of ranks: parameters, wider copies
-/// of them, the optimizer's states, each cut among ranks in its own way. Here all are lists of *pieces*: elements
-/// `first` … of a named parameter, which says nothing of buckets, ranks or stages. So any dealing can be read by any
-/// other.
+/// State of training for checkpoints, which another number of ranks can restore: parameters, wider copies of them, and
+/// the optimizer's states, each sharded in a different way. Here all are lists of *pieces*: elements `first` … of a
+/// named parameter, independent of buckets, ranks and stages. So ranks can restore the pieces of any other
+/// distribution.
 ///
 /// @code
 /// const auto now = optimizer.state();            // this rank's pieces: over all ranks, each element once
 /// for (const auto& piece : now.pieces) write(piece.array, piece.parameter, piece.first, piece.values);
 /// ...
-/// optimizer.restore({steps, pieces_of_all_files});  // takes what this rank keeps, and refuses if any of it is missing
+/// optimizer.restore({steps, pieces_of_all_files});  // copies what this rank stores; fails if any of it is missing
 /// @endcode
 #pragma once
 
@@ -28,17 +28,17 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Consecutive elements of one parameter, or of what is kept beside it.
+/// Consecutive elements of one parameter, or of one of its states.
 template <class F>
 struct state_piece {
   std::string array;         ///< "parameter", "master", or a state of the rule: "first moment"
-  std::string parameter;     ///< its name in the layout
-  std::size_t elements = 0;  ///< that all of the parameter has, in this layout
-  std::size_t first = 0;     ///< of the piece, counted in the parameter
+  std::string parameter;     ///< name in the layout
+  std::size_t elements = 0;  ///< size of the whole parameter in this layout
+  std::size_t first = 0;     ///< index of the piece's first element in the parameter
   std::span<const F> values;
 };
 
-/// What an optimizer has to keep: on each rank its pieces, the steps equal on all.
+/// State of an optimizer: this rank's pieces, and the number of steps, which is equal on all ranks.
 template <class F>
 struct optimizer_state {
   std::uint64_t steps = 0;
@@ -47,7 +47,7 @@ struct optimizer_state {
 
 namespace detail {
 
-/// Adds to `pieces` what of bucket `b` lies in `dealt`. `kept` lies in `memory`, and `dealt` in `kept`.
+/// Adds the range `dealt` of bucket `b` to `pieces`. `memory` contains the range `kept`, and `kept` includes `dealt`.
 template <class F>
 void add_pieces(std::vector<state_piece<F>>& pieces, const std::string& array, const parameter_layout& layout,
                 std::size_t b, const element_range& dealt, const element_range& kept, std::span<const F> memory) {
@@ -57,7 +57,7 @@ void add_pieces(std::vector<state_piece<F>>& pieces, const std::string& array, c
   });
 }
 
-/// Pieces that were read, of any dealing, to be found by what they are pieces of.
+/// Pieces of any distribution, sorted by array and parameter.
 template <class F>
 class state_reader {
  public:
@@ -68,30 +68,30 @@ class state_reader {
     }
   }
 
-  /// Why the elements `wanted` of `of`, counted in it, are not there; empty if they are.
+  /// Returns why not all elements `wanted` of the parameter `of` are available; empty if they are.
   std::string missing(const std::string& array, const parameter& of, const element_range& wanted) const {
     const std::string name = concat({"the ", array, " of '", of.name, "'"});
     const auto all = found_.find({array, of.name});
-    if (all == found_.end()) return concat({"there is no piece of ", name, " among what is to be restored"});
-    std::size_t at = wanted.first;  // all before it are there
+    if (all == found_.end()) return concat({"there is no piece of ", name, " in the state to restore"});
+    std::size_t at = wanted.first;  // all wanted elements before it are available
     for (const auto* each : all->second) {
       if (each->elements != of.elements) {
-        return concat({name, " has ", each->elements, " elements where it was kept, and ", of.elements,
-                       " here: restore what a model of the same shape, cut in the same way, kept"});
+        return concat({name, " has ", each->elements, " elements in the saved state, but ", of.elements,
+                       " here: restore the state of a model of the same shape, sharded in the same way"});
       }
       if (each->first + each->values.size() > of.elements || each->first > of.elements) {
-        return concat({"a piece of ", name, " ends at element ", each->first + each->values.size(), ", and it has ",
-                       of.elements});
+        return concat({"a piece of ", name, " ends at element ", each->first + each->values.size(),
+                       ", beyond its size of ", of.elements});
       }
       if (each->first > at) break;
       at = std::max(at, each->first + each->values.size());
     }
     if (at >= wanted.end()) return "";
-    return concat({"element ", at, " of ", name, " is in no piece of what is to be restored, and this rank keeps ",
-                   wanted.first, " to ", wanted.end() - 1, ": give the pieces of all ranks that kept them"});
+    return concat({"element ", at, " of ", name, " is in no piece of the state to restore, but this rank stores ",
+                   wanted.first, " to ", wanted.end() - 1, ": pass the pieces of all ranks that saved them"});
   }
 
-  /// Copies `wanted`, none of which is missing.
+  /// Copies the elements `wanted`, none of which may be missing.
   void read(const std::string& array, const parameter& of, const element_range& wanted, std::span<F> to) const {
     for (const auto* each : found_.at({array, of.name})) {
       const element_range part = common_part({each->first, each->values.size()}, wanted);
@@ -100,7 +100,7 @@ class state_reader {
     }
   }
 
-  /// The same as `missing` for all that lies in bucket `b` in `kept`.
+  /// Like `missing`, for the range `kept` of bucket `b`.
   std::string missing_in(const std::string& array, const parameter_layout& layout, std::size_t b,
                          const element_range& kept) const {
     std::string why;
@@ -110,7 +110,7 @@ class state_reader {
     return why;
   }
 
-  /// Copies all that lies in bucket `b` in `kept`, whose memory is `to`.
+  /// Copies the range `kept` of bucket `b`, whose memory is `to`.
   void read_in(const std::string& array, const parameter_layout& layout, std::size_t b, const element_range& kept,
                std::span<F> to) const {
     layout.visit_parts(b, kept, [&](std::size_t i, const element_range& part) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: F is float or double: integers and narrow floats
+// expect: F must be float or double: integers and narrow floats
 //
 // Steps below 1 would be none, and the parameters would stay as they are.
 #include <hocket/gradient/accumulator.hpp>

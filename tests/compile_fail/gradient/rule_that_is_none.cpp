@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this is no rule: say adamw\{\}, sgd\{\} or lion\{\}
+// expect: this is not an update rule: pass adamw\{\}, sgd\{\} or lion\{\}
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/optimizer.hpp>

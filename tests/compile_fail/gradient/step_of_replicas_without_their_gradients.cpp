@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: replicas which the gradients are not added up over
+// expect: replicas over which the gradients are not summed
 //
 // Each copy would take the step of its own data.
 #include <hocket/gradient/accumulator.hpp>

@@ -31,25 +31,27 @@ HOCKET_DECL void optimizer_checks::refuse(std::string why) const {
 HOCKET_DECL void optimizer_checks::check_layouts(const parameter_layout& of_gradients,
                                                  const parameter_layout& of_parameters) const {
   if (of_gradients == of_parameters) return;
-  refuse(concat({"the layout of the gradients, ", described(of_gradients), ", is not that of the parameters, ",
+  refuse(concat({"the layout of the gradients, ", described(of_gradients), ", differs from that of the parameters, ",
                  described(of_parameters), ": ",
                  first_difference(text_of(of_gradients), text_of(of_parameters), "the former", "the latter"),
-                 "; give both the same one"}));
+                 "; use the same layout for both"}));
 }
 
 HOCKET_DECL void optimizer_checks::check_numbers(double learning_rate, double factor) const {
-  if (!std::isfinite(learning_rate)) refuse(concat({"the learning rate is ", std::to_string(learning_rate)}));
+  if (!std::isfinite(learning_rate))
+    refuse(concat({"learning_rate must be finite, got ", std::to_string(learning_rate)}));
   if (!std::isfinite(factor)) {
-    refuse(concat({"the gradient is to be multiplied with ", std::to_string(factor),
-                   ": was it divided by a count of 0, as no rank had any token?"}));
+    refuse(concat({"the factor of the gradient must be finite, got ", std::to_string(factor),
+                   ": the count is 0 if no rank had any token"}));
   }
 }
 
 HOCKET_DECL void optimizer_checks::refuse_ranks(const group_place& of_gradients, const group_place& of_parameters,
                                                 const char* which) const {
-  refuse(concat({"the gradients are those of ", described(of_gradients), ", the parameters those of ",
-                 described(of_parameters), which, of_gradients == of_parameters ? ", and these are other ranks" : "",
-                 ": make both with the same ranks, in the same order"}));
+  refuse(
+      concat({"the gradients were made on ", described(of_gradients), ", the parameters on ", described(of_parameters),
+              which, of_gradients == of_parameters ? ", but the groups have different members" : "",
+              ": make both with the same ranks, in the same order"}));
 }
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// AdamW: steps of about the learning rate in each direction, whatever the size of its gradients.
+/// AdamW: steps of about the learning rate in each dimension, independent of the size of gradients.
 ///
 /// Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019.
 #pragma once
@@ -31,7 +31,7 @@ struct adamw {
     F rate, keep, beta1, rest1, beta2, rest2, root_scale, epsilon;
   };
 
-  /// What is the same for all elements in step `t`, from 1.
+  /// Returns the constants of all elements in step `t`, from 1.
   template <class F>
   constants<F> at(std::uint64_t t, double learning_rate) const {
     const auto steps = static_cast<double>(t);

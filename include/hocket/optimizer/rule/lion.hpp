@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Lion: steps of exactly the learning rate, by sign alone; half of AdamW's memory for states.
+/// Lion: steps of exactly the learning rate, by sign only; half of AdamW's memory for states.
 ///
 /// Source: Chen et al., Symbolic Discovery of Optimization Algorithms, 2023.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Stochastic gradient descent, with momentum or without.
+/// Stochastic gradient descent, with or without momentum.
 #pragma once
 
 #include <hocket/core/config.hpp>
