@@ -144,7 +144,7 @@ TEST_CASE("communicators along different axes are used from different threads, a
 
 TEST_CASE("extents that do not fit are refused with those that would") {
   const std::string text = refusal(6, [](thread_rank& me) { mesh<"dp", "tp">(me.comm(), {2, 4}); });
-  CHECK(contains(text, "dp=2 x tp=4 needs 8 ranks, and the communicator has 6"));
+  CHECK(contains(text, "dp=2 x tp=4 needs 8 ranks, but the communicator has 6"));
   CHECK(contains(text, "these would fit: dp=2 x tp=3"));
 
   const std::string fixed = refusal(6, [](thread_rank& me) { mesh<"dp", axis("tp", 4)>(me.comm(), {1}); });
@@ -155,10 +155,10 @@ TEST_CASE("extents that do not fit are refused with those that would") {
                          [](thread_rank& me) {
                            mesh<"dp", "tp">(me.comm(), {inferred, inferred});
                          }),
-                 "stands once"));
-  CHECK(contains(refusal(4, [](thread_rank& me) { mesh<"dp", "tp">(me.comm(), {0, 2}); }), "extents are positive"));
+                 "one may be `inferred`"));
+  CHECK(contains(refusal(4, [](thread_rank& me) { mesh<"dp", "tp">(me.comm(), {0, 2}); }), "extents must be positive"));
   CHECK(contains(refusal(4, [](thread_rank& me) { mesh<"dp", "tp">(me.comm(), {4}); }),
-                 "1 extents are given, and 2 axes have none"));
+                 "1 extents are given, but 2 axes have none"));
 }
 
 TEST_CASE("extents whose product can't be counted are refused") {
@@ -166,7 +166,7 @@ TEST_CASE("extents whose product can't be counted are refused") {
   const std::string text = refusal(2, [](thread_rank& me) {
     mesh<"a", "b", "c", "d">(me.comm(), {large, large, large, large});
   });
-  CHECK(contains(text, "needs more ranks than there can be"));
+  CHECK(contains(text, "needs too many ranks"));
   CHECK(contains(text, "these would fit: "));
   CHECK(contains(refusal(2,
                          [](thread_rank& me) {

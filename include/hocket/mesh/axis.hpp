@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Names for the directions of a mesh of ranks, as template arguments: `mesh<"dp", axis("tp", 4)>`. Code says "tp", the
-/// compiler finds the position, and a name that a mesh does not have is an error with words.
+/// Names for the axes of a mesh of ranks, as template arguments: `mesh<"dp", axis("tp", 4)>`. The compiler finds the
+/// position of "tp", and reports a name that the mesh does not have with an explanation.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,7 +19,7 @@ struct axis_name {
 
   template <std::size_t Size>
   consteval axis_name(const char (&literal)[Size]) {  // NOLINT: implicit, so that a literal is a name
-    static_assert(Size > 1 && Size <= 16, "the name of an axis has 1 to 15 characters");
+    static_assert(Size > 1 && Size <= 16, "the name of an axis must have 1 to 15 characters");
     for (std::size_t i = 0; i < Size && i < 15; ++i) text[i] = literal[i];
   }
 
@@ -27,11 +27,11 @@ struct axis_name {
   friend constexpr bool operator==(const axis_name&, const axis_name&) = default;
 };
 
-/// An extent that is given when the mesh is made. Neither 0 nor -1, so that an extent that was computed wrongly, and
-/// `inferred`, are not taken for it.
+/// An extent that is passed when the mesh is made. Neither 0 nor -1, to distinguish it from a wrongly computed extent
+/// and from `inferred`.
 inline constexpr int run_time_extent = std::numeric_limits<int>::min();
 
-/// An axis of a mesh: its name, and how many ranks it has if that is known when compiling.
+/// An axis of a mesh: its name, and its number of ranks if that is known at compile time.
 struct axis {
   axis_name name;
   int extent = run_time_extent;
@@ -45,10 +45,10 @@ struct axis {
 
 namespace detail {
 
-/// A set of axes of one mesh: bit i stands for its axis i.
+/// A set of axes of one mesh: bit i is axis i.
 using axis_set = unsigned;
 
-/// The axes of a mesh, in order: the last one's neighbours are neighbouring ranks.
+/// The axes of a mesh, in order: neighbours along the last axis are neighbouring ranks.
 template <axis... Axes>
 struct axis_list {
   static constexpr int size = sizeof...(Axes);
@@ -71,7 +71,7 @@ struct axis_list {
     return true;
   }
 
-  /// The position of an axis; `size` if there is none of that name.
+  /// Returns the position of an axis, or `size` if the mesh has no axis of that name.
   static constexpr int find(const axis_name& name) noexcept {
     int position = 0;
     while (position < size && !(all[static_cast<std::size_t>(position)].name == name)) ++position;
@@ -85,7 +85,7 @@ struct axis_must_exist {
   static constexpr bool value = true;
 };
 
-/// The position of the axis `Name`, which must exist. After the error that it does not: 0, so that no other follows.
+/// Returns the position of the axis `Name`. If it does not exist, the compiler reports only that: the result is then 0.
 template <class Axes, axis_name Name>
 constexpr int position_of() noexcept {
   constexpr int position = Axes::find(Name);
@@ -99,8 +99,8 @@ constexpr axis_set set_of() noexcept {
   return ((1U << position_of<Axes, Names>()) | ... | 0U);
 }
 
-/// Calls `visit` with the coordinates of all ranks of a mesh of these extents that differ from `at` along `set` alone, in
-/// the order of their ranks, until it gives back false; tells whether it never did.
+/// Calls `visit` with the coordinates of all ranks of a mesh of these extents that differ from `at` only along `set`,
+/// in rank order, until it returns false. Returns whether it always returned true.
 template <std::size_t Axes, class Visit>
 constexpr bool for_all_along(const std::array<int, Axes>& extents, std::array<int, Axes> at, axis_set set,
                              const Visit& visit) {
@@ -119,7 +119,7 @@ constexpr bool for_all_along(const std::array<int, Axes>& extents, std::array<in
   }
 }
 
-/// Whether two ranks have equal coordinates along the axes of `set`.
+/// Returns whether two ranks have equal coordinates along the axes of `set`.
 template <std::size_t Axes>
 constexpr bool same_along(axis_set set, const std::array<int, Axes>& a, const std::array<int, Axes>& b) noexcept {
   for (std::size_t axis = 0; axis < Axes; ++axis) {

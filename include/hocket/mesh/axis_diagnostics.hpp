@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of names that no axis of a mesh has. Each `why_...` is the template argument of a deleted
-/// overload, and exists for what it speaks of alone: see core/explanation.hpp.
+/// The compiler's diagnostics for axis names that a mesh does not have. Each `why_...` is the template argument of a
+/// deleted overload, and exists only for the mistakes that it explains: see core/explanation.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -11,7 +11,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether a mesh of these axes has those of all `Names`.
+/// Whether a mesh of these axes has axes of all `Names`.
 template <class Axes, axis_name... Names>
 inline constexpr bool has_axes = ((Axes::find(Names) < Axes::size) && ...);
 

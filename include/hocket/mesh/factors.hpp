@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which extents a mesh of a number of ranks can have: for the error that tells whoever chose others.
+/// The valid extents of a mesh for a number of ranks, which an error lists if the user passes other extents.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -13,8 +13,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Calls `found(extents)` for every way to write `ranks` as a product of `extents.size()` factors. Factors of `extents`
-/// that are positive stay.
+/// Calls `found(extents)` for every factorization of `ranks` into `extents.size()` factors. Positive factors of
+/// `extents` remain unchanged.
 template <class Found>
 void for_each_factorisation(int ranks, std::vector<int>& extents, std::size_t next, const Found& found) {
   if (next == extents.size()) {
@@ -33,8 +33,8 @@ void for_each_factorisation(int ranks, std::vector<int>& extents, std::size_t ne
   extents[next] = 0;
 }
 
-/// At most `most` ways to factor `ranks`, those nearest to `wanted` first. `fixed` has a positive number for each
-/// extent that can't change, and 0 elsewhere.
+/// Returns at most `most` factorizations of `ranks`, those nearest to `wanted` first. `fixed` has a positive number for
+/// each extent that can't change, and 0 elsewhere.
 HOCKET_COLD inline std::vector<std::vector<int>> nearest_factorisations(int ranks, const std::vector<int>& wanted,
                                                                         std::vector<int> fixed, std::size_t most) {
   std::vector<std::vector<int>> all;
@@ -46,7 +46,7 @@ HOCKET_COLD inline std::vector<std::vector<int>> nearest_factorisations(int rank
     }
     return sum;
   };
-  // By selection, as a general sort of lists would take longer to compile than the rest of a mesh.
+  // Selection sort, because a general sort of vectors would take longer to compile than the rest of a mesh.
   for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
     std::size_t nearest = i;
     for (std::size_t other = i + 1; other < all.size(); ++other) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ranks arranged along named axes: data parallel, pipeline, tensor parallel. Programs of more than one kind of
-/// parallelism need a communicator along each axis, and along products of them; this makes them all at once, from one
-/// communicator and over its wires, so that nobody computes colours and keys by hand.
+/// Ranks arranged along named axes: data parallel, pipeline, tensor parallel. Programs with more than one kind of
+/// parallelism need a communicator along each axis and each product of axes. A mesh makes all of them from one
+/// communicator, over its connections, so that users do not compute colours and keys.
 ///
 /// @code
 /// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});       // 8 ranks; tp neighbours are rank neighbours
@@ -40,20 +40,20 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// In place of an extent: as many ranks as the other axes leave.
+/// In place of an extent: the number of ranks divided by the other extents.
 inline constexpr int inferred = -1;
 
 /// A mesh of ranks: made by `mesh<...>(comm, extents)`. Copies share their communicators; two meshes are equal if one
 /// is a copy of the other.
 ///
 /// **Order.** Row-major: the rank at coordinates (c0, c1, c2) is (c0 * extent1 + c1) * extent2 + c2.
-/// **Threads.** Communicators along different axes may be used from different threads, as any communicators; also where
-///   axes of one rank make their ranks the same.
+/// **Threads.** Communicators along different axes may be used from different threads, like any communicators, even if
+///   axes with one rank make their members the same.
 template <class Domain, axis... Axes>
 class rank_mesh {
-  static_assert(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 6, "a mesh has 1 to 6 axes");
+  static_assert(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 6, "a mesh must have 1 to 6 axes");
   static_assert(detail::axis_list<Axes...>::distinct(), "two axes of this mesh have the same name");
-  static_assert(detail::axis_list<Axes...>::extents_are_positive(), "an axis has at least one rank");
+  static_assert(detail::axis_list<Axes...>::extents_are_positive(), "an axis must have at least one rank");
 
  public:
   using domain_type = Domain;
@@ -66,29 +66,29 @@ class rank_mesh {
             const std::source_location& site = std::source_location::current())
       : state_(std::make_shared<const state>(comm, agreed(comm, resolve(comm, run_time_extents, site), site), site)) {}
 
-  /// The communicator of the ranks that differ from this one in the coordinates along `Names` alone, in mesh order.
+  /// The communicator of the ranks that differ from this one only in the coordinates along `Names`, in mesh order.
   template <axis_name... Names>
     requires(sizeof...(Names) > 0 && detail::has_axes<axes, Names...>)
   const communicator<Domain>& along() const noexcept {
     return *state_->groups[detail::set_of<axes, Names...>()];
   }
 
-  /// Deleted: see what it says.
+  /// Deleted: `Why` explains the mistake.
   template <axis_name... Names, auto Why = detail::why_not_along<axes, Names...>()>
   const communicator<Domain>& along() const = delete;
 
   /// The communicator of all ranks.
   const communicator<Domain>& all() const noexcept { return *state_->groups[axes::whole]; }
 
-  /// The communicator along a set of axes, bit i for axis i. Throws `invalid_argument` for none, and for axes that the
-  /// mesh has not.
+  /// Returns the communicator along a set of axes, bit i for axis i. Throws `invalid_argument` if the set is empty or
+  /// contains axes that the mesh does not have.
   const communicator<Domain>& along(detail::axis_set set,
                                     const std::source_location& site = std::source_location::current()) const {
     if (set == 0 || set > axes::whole) refuse_set(site);
     return *state_->groups[set];
   }
 
-  /// How many ranks an axis has: known when compiling where the mesh's type says it.
+  /// Returns the number of ranks along an axis; constexpr if the mesh's type specifies it.
   template <axis_name Name>
     requires detail::has_axes<axes, Name>
   constexpr int extent() const noexcept {
@@ -97,27 +97,27 @@ class rank_mesh {
     return extents()[position];
   }
 
-  /// Deleted: see what it says.
+  /// Deleted: `Why` explains the mistake.
   template <axis_name Name, auto Why = detail::why_no_axis<axes, Name>()>
   int extent() const = delete;
 
-  /// Where this rank is along an axis.
+  /// Returns this rank's coordinate along an axis.
   template <axis_name Name>
     requires detail::has_axes<axes, Name>
   int coordinate() const noexcept {
     return coordinates()[static_cast<std::size_t>(detail::position_of<axes, Name>())];
   }
-  /// Deleted: see what it says.
+  /// Deleted: `Why` explains the mistake.
   template <axis_name Name, auto Why = detail::why_no_axis<axes, Name>()>
   int coordinate() const = delete;
 
-  /// Ends all communicators of the mesh: `communicator::revoke` for each. A rank that hears the reason along one axis
-  /// and does the same tells it to those who wait along another: so all ranks end with the first failure's words.
+  /// Ends all communicators of the mesh: calls `communicator::revoke` for each. A rank that receives the reason along
+  /// one axis should do the same, so that ranks that wait along another axis also report the first failure.
   void revoke(const std::string& reason) const {
     for (detail::axis_set set = 1; set <= axes::whole; ++set) state_->groups[set]->revoke(reason);
   }
 
-  /// Whether it was moved from: then it must not be asked anything else.
+  /// True if the mesh was moved from; then no other member may be called.
   bool moved_from() const noexcept { return state_ == nullptr; }
 
   int rank() const noexcept { return all().rank(); }
@@ -125,12 +125,12 @@ class rank_mesh {
   const extents_type& extents() const noexcept { return state_->extents; }
   const extents_type& coordinates() const noexcept { return state_->coordinates; }
 
-  /// Where a rank of the whole mesh is.
+  /// Returns the coordinates of a rank of the whole mesh.
   extents_type coordinates_of(int rank) const noexcept { return coordinates_in(extents(), rank); }
-  /// Which rank of the whole mesh is at these coordinates.
+  /// Returns the rank of the whole mesh at these coordinates.
   int rank_of(const extents_type& coordinates) const noexcept { return rank_in(extents(), coordinates); }
 
-  /// What is kept as long as the mesh, for all its copies on this rank.
+  /// Objects that exist as long as the mesh, shared by all its copies on this rank.
   detail::attribute_cache& attributes() const noexcept { return state_->attributes; }
 
   bool operator==(const rank_mesh& other) const noexcept { return state_ == other.state_; }
@@ -139,7 +139,7 @@ class rank_mesh {
   struct state {
     state(const communicator<Domain>& comm, const extents_type& of_axes, const std::source_location& site)
         : extents(of_axes), coordinates(coordinates_in(of_axes, comm.rank())) {
-      // Each set of axes has its own, also where axes of one rank make the groups equal: two threads may use them.
+      // Each set of axes has its own communicator, even if the groups are equal, because two threads may use them.
       for (detail::axis_set set = 1; set <= axes::whole; ++set) groups[set] = make(comm, set, site);
     }
 
@@ -171,7 +171,7 @@ class rank_mesh {
     return coordinates;
   }
 
-  /// All extents, from those in the type and those given.
+  /// Returns all extents: those of the type and those passed.
   HOCKET_COLD static extents_type resolve(const communicator<Domain>& comm, const std::vector<int>& given,
                                           const std::source_location& site) {
     std::vector<int> extents;
@@ -183,7 +183,7 @@ class rank_mesh {
     }
     if (used != given.size()) {
       refuse(comm,
-             detail::concat({given.size(), " extents are given, and ", used, " axes have none in the mesh's type"}),
+             detail::concat({given.size(), " extents are given, but ", used, " axes have none in the mesh's type"}),
              site);
     }
     infer_one(comm.size(), extents);
@@ -191,11 +191,11 @@ class rank_mesh {
     if (needed != comm.size()) {
       refuse(comm,
              detail::concat({named(extents),
-                             needed == too_many ? " needs more ranks than there can be"
+                             needed == too_many ? " needs too many ranks"
                              : needed > 0       ? detail::concat({" needs ", needed, " ranks"})
-                                                : std::string(" is not a mesh: extents are positive, and `inferred` "
-                                                                    "stands once, where the others divide the ranks"),
-                             ", and the communicator has ", comm.size(), advice(comm.size(), extents)}),
+                                                : std::string(" is not a mesh: extents must be positive, and one may "
+                                                                    "be `inferred` if the others divide the ranks"),
+                             ", but the communicator has ", comm.size(), advice(comm.size(), extents)}),
              site);
     }
     extents_type result{};
@@ -203,16 +203,16 @@ class rank_mesh {
     return result;
   }
 
-  /// The same extents, if all ranks have them.
+  /// Returns `own` if all ranks have the same extents; otherwise raises `mismatch`.
   HOCKET_COLD static const extents_type& agreed(const communicator<Domain>& comm, const extents_type& own,
                                                 const std::source_location& site) {
     std::vector<extents_type> all(static_cast<std::size_t>(comm.size()));
-    // As bytes, for which an all_gather has been compiled anyway.
+    // As bytes, because an all_gather of bytes is compiled anyway.
     all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)), options<>(), site);
     for (std::size_t peer = 0; peer < all.size(); ++peer) {
       if (all[peer] == own) continue;
       raise(errc::mismatch,
-            detail::concat({"this rank has ", named({own.begin(), own.end()}), " and another ",
+            detail::concat({"this rank has ", named({own.begin(), own.end()}), " and another rank has ",
                             named({all[peer].begin(), all[peer].end()}), "; pass equal extents on all ranks"}),
             {.operation = "mesh",
              .rank = comm.rank(),
@@ -225,7 +225,7 @@ class rank_mesh {
 
   static constexpr long long too_many = std::numeric_limits<long long>::max();
 
-  /// `too_many` where it can't be counted; 0 unless all are positive.
+  /// Returns the product, `too_many` if it overflows, or 0 unless all extents are positive.
   static long long product_of(const std::vector<int>& extents) noexcept {
     long long product = 1;
     for (const int each : extents) {
@@ -269,33 +269,33 @@ class rank_mesh {
   }
 
   [[noreturn]] HOCKET_COLD void refuse_set(const std::source_location& site) const {
-    refuse(all(), "there is no communicator along no axes, or along axes that the mesh has not", site);
+    refuse(all(), "the set of axes is empty, or has axes that the mesh does not have", site);
   }
 
   std::shared_ptr<const state> state_;
 };
 
-/// Arranges the ranks of `comm` along named axes. `extents` has a number for each axis whose extent is not in its
-/// template argument; one of them may be `inferred`.
+/// Arranges the ranks of `comm` along named axes. `extents` has a number for each axis whose template argument has no
+/// extent; one of them may be `inferred`.
 ///
 /// Collective over `comm`; every rank must pass equal extents. Makes a communicator for every product of axes (3 for two
-/// axes, 7 for three), each by `split`: over the wires of `comm`, without a new connection. `comm` may be used beside the
-/// mesh, and may end before it.
-/// Throws `error`: `invalid_argument` if the product of the extents is not the number of ranks, with extents that would
-/// fit; else as `split`.
+/// axes, 7 for three), each by `split`: over the connections of `comm`. `comm` may be used in addition to the mesh, and
+/// may be destroyed before it.
+/// Throws `error`: `invalid_argument` if the product of the extents is not the number of ranks, with a list of valid
+/// extents; `mismatch` if extents differ between ranks; otherwise like `split`.
 template <axis... Axes, class Domain>
 rank_mesh<Domain, Axes...> mesh(const communicator<Domain>& comm, const std::vector<int>& extents = {},
                                 const std::source_location& site = std::source_location::current()) {
   return rank_mesh<Domain, Axes...>(comm, extents, site);
 }
 
-// Deleted: the template arguments that the compiler prints say why.
+// Deleted: the template arguments that the compiler prints explain why.
 template <axis... Axes, class Given, class... Rest, auto Why = detail::why_no_mesh<Given, Rest...>()>
 detail::not_understood mesh(const Given&, const Rest&...) = delete;
 template <axis... Axes, class Domain, auto Why = detail::why_no_mesh<std::vector<int>, communicator<Domain>>()>
 detail::not_understood mesh(std::initializer_list<int>, const communicator<Domain>&) = delete;
 
-/// The mesh as text: its axes, and a line of ranks for each place along all axes but the last.
+/// Returns the mesh as text: its axes, and a line of ranks for each position along all axes except the last.
 template <class Domain, axis... Axes>
 std::string to_string(const rank_mesh<Domain, Axes...>& shown) {
   using axes = typename rank_mesh<Domain, Axes...>::axes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a call of `mesh` that is none. `why_no_mesh` is the template argument of deleted
-/// overloads, and exists for what it speaks of alone: see core/explanation.hpp.
+/// The compiler's diagnostics for invalid calls of `mesh`. `why_no_mesh` is the template argument of deleted overloads,
+/// and exists only for the mistakes that it explains: see core/explanation.hpp.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -19,7 +19,7 @@ namespace detail {
 template <class Given>
 concept extents_of_mesh = std::convertible_to<const Given&, const std::vector<int>&>;
 
-/// Whether a mesh can be made of these: a communicator, extents, and the place of the call.
+/// Whether a mesh can be made of these arguments: a communicator, extents, and the call site.
 template <class... Given>
 inline constexpr bool makes_mesh = false;
 template <class Domain>
@@ -29,7 +29,7 @@ inline constexpr bool makes_mesh<communicator<Domain>, Extents> = true;
 template <class Domain, extents_of_mesh Extents>
 inline constexpr bool makes_mesh<communicator<Domain>, Extents, std::source_location> = true;
 
-/// Whether extents follow the communicator one after the other.
+/// Whether extents follow the communicator as separate arguments.
 template <class... Given>
 inline constexpr bool lacks_braces = false;
 template <class Domain, class First, class... Rest>
@@ -39,7 +39,7 @@ inline constexpr bool lacks_braces<communicator<Domain>, First, Rest...> =
 template <class... Given>
 consteval sentence explain_mesh() {
   if (lacks_braces<Given...>) return "the extents of a mesh go in braces: mesh<\"dp\", \"tp\">(comm, {2, 3})";
-  return "a mesh is made of a communicator, which comes first, and of a number of ranks for each axis, in braces: "
+  return "mesh(...) takes a communicator first, and then the number of ranks along each axis in braces: "
          "mesh<\"dp\", \"tp\">(comm, {2, 3})";
 }
 

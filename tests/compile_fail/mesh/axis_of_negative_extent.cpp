@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: an axis has at least one rank
+// expect: an axis must have at least one rank
 //
 // `inferred` stands among the extents that are given when the mesh is made.
 #include <hocket/group/local.hpp>

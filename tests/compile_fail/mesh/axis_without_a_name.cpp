@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the name of an axis has 1 to 15 characters
+// expect: the name of an axis must have 1 to 15 characters
 //
 // An empty name.
 #include <hocket/group/local.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a mesh is made of a communicator
+// expect: takes a communicator first, and then the number of ranks along each axis
 //
 // Four of which ranks?
 #include <hocket/group/local.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a mesh has 1 to 6 axes
+// expect: a mesh must have 1 to 6 axes
 //
 // A mesh has a direction.
 #include <hocket/group/local.hpp>
