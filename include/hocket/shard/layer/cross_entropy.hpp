@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The cross entropy of logits that are spread over an axis by the vocabulary, without gathering them: each rank
+/// The cross entropy of logits that are sharded by the vocabulary along an axis, without gathering them: each rank
 /// reduces its columns, and the ranks exchange a maximum and three sums per token. Two collectives forward, none
 /// backward.
 ///
 /// With label smoothing s, the target distribution is 1 - s at the target plus s / vocabulary everywhere, over the
-/// whole vocabulary and not over the columns of a rank. Source: Shoeybi et al., Megatron-LM (2019); the sums travel
-/// together here.
+/// whole vocabulary and not over the columns of a rank. Source: Shoeybi et al., Megatron-LM (2019); here one collective
+/// reduces all sums.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -37,7 +37,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What the ranks add up for one token. Logits are relative to the largest.
+/// The sums over ranks for one token. Logits are relative to the largest.
 template <class T>
 struct softmax_sums {
   T exponentials;
@@ -49,7 +49,7 @@ struct softmax_sums {
   }
 };
 
-/// What a rank adds up a row in. A sum of floats over 100000 columns would be wrong in its fifth digit.
+/// The type in which a rank sums a row. A float sum over 100000 columns would be wrong in its fifth digit.
 template <class T>
 using running_sum_t = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
@@ -58,16 +58,16 @@ using running_sum_t = std::conditional_t<std::is_same_v<T, float>, double, T>;
 template <class U, class T>
 struct is_commutative<std::plus<U>, detail::softmax_sums<T>> : is_commutative<std::plus<U>, T> {};
 
-/// Cross entropy of logits [tokens, vocabulary] that are shard<1> along `Axis`.
+/// The cross entropy of logits [tokens, vocabulary] that are shard<1> along `Axis`.
 template <axis_name Axis>
 struct vocabulary_parallel_cross_entropy {
   double label_smoothing = 0;  ///< 0 up to, but not including, 1
 
-  /// The loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant along
-  /// `Axis`; a negative target means that the token does not count: its loss is 0. Throws `invalid_argument` if a
-  /// target is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits`
-  /// and `targets`, or holds what was moved in. `options`: an algorithm, a timeout, a stop token. Losses of bfloat16
-  /// logits are of float, as their sums are; a rank adds up its columns of both in double.
+  /// Computes the loss of each token, [tokens], invariant along `Axis`. `targets` is [tokens], of integers, invariant
+  /// along `Axis`; a token with a negative target does not count: its loss is 0. Throws `invalid_argument` if a target
+  /// is not below the size of the vocabulary, or if the smoothing is not in [0, 1). `saved` refers to `logits` and
+  /// `targets`, or holds them if they were moved in. `options`: an algorithm, a timeout, a stop token. Losses of
+  /// bfloat16 logits are floats, like their sums; for bfloat16 and float, a rank sums its columns in double.
   template <detail::tensor_along<Axis, 2> Logits, detail::tensor_along<Axis, 1> Targets,
             call_options Options = options<>>
     requires detail::is_pass<detail::cross_entropy_forward_call<Axis>, Logits, Targets, Options>
@@ -92,7 +92,7 @@ struct vocabulary_parallel_cross_entropy {
         std::move(loss), {std::move(held_logits), std::move(held_targets), std::move(largest), std::move(sums)}};
   }
 
-  /// The gradient of the logits, from that of the loss. Moves nothing.
+  /// Computes the gradient of the logits from the gradient of the loss. No communication.
   template <class Saved, detail::tensor_along<Axis, 1> Gradient>
     requires detail::is_pass<detail::cross_entropy_backward_call<Axis>, Saved, Gradient>
   auto backward(const Saved& saved, const Gradient& gradient) const {
@@ -104,7 +104,7 @@ struct vocabulary_parallel_cross_entropy {
                                entered(gradient));
   }
 
-  // Deleted: the template arguments that the compiler prints say why.
+  // Deleted: the template arguments that the compiler prints explain why.
   template <class... Given, auto Why = detail::why_no_pass<detail::cross_entropy_forward_call<Axis>, Given...>()>
   static detail::not_understood forward(const Given&...) = delete;
   template <class... Given, auto Why = detail::why_no_pass<detail::cross_entropy_backward_call<Axis>, Given...>()>
@@ -119,7 +119,7 @@ struct vocabulary_parallel_cross_entropy {
   };
 
  private:
-  /// The target distribution: at the target, and everywhere.
+  /// The target distribution: the shares at the target and at every entry.
   struct target_shares {
     double at_target;
     double everywhere;
@@ -132,7 +132,7 @@ struct vocabulary_parallel_cross_entropy {
 
   template <class Tensor>
   static auto entered(const Tensor& tensor) {
-    return detail::entered<Axis, replicated>(tensor, options<>(), std::source_location());  // moves nothing
+    return detail::entered<Axis, replicated>(tensor, options<>(), std::source_location());  // no communication
   }
 
   static constexpr auto largest_of_rows = [](auto logits, auto to) {
@@ -148,7 +148,7 @@ struct vocabulary_parallel_cross_entropy {
 
   template <class T>
   struct sums_of_rows {
-    std::size_t first;  ///< of the columns of this rank
+    std::size_t first;  ///< first column of this rank
     bool smooths;
 
     void operator()(auto logits, auto targets, auto largest, auto to) const {
@@ -157,7 +157,7 @@ struct vocabulary_parallel_cross_entropy {
         for (std::size_t v = 0; v < logits.extent(1); ++v) {
           const T relative = logits(t, v) - largest(t);
           total.exponentials += std::exp(relative);
-          if (smooths) total.logits += relative;  // else minus infinity, of masked entries, times 0 were no number
+          if (smooths) total.logits += relative;  // otherwise masked entries, minus infinity, times 0 would be NaN
           if (is_target(targets(t), first + v)) total.target = relative;
         }
         to(t) = {static_cast<T>(total.exponentials), static_cast<T>(total.target), static_cast<T>(total.logits)};
@@ -181,7 +181,7 @@ struct vocabulary_parallel_cross_entropy {
   template <class T>
   struct gradient_of_logits {
     target_shares shares;
-    std::size_t first;  ///< of the columns of this rank
+    std::size_t first;  ///< first column of this rank
 
     void operator()(auto logits, auto targets, auto largest, auto sums, auto gradient, auto to) const {
       for (std::size_t t = 0; t < to.extent(0); ++t) {

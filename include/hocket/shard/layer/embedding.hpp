@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An embedding whose table is spread over an axis by the vocabulary: each rank looks up the tokens whose rows it has,
-/// and the sum over the ranks is the embedding. One collective forward; none backward, or the transpose of the forward
-/// one where the output is cut along the tokens. Source: Shoeybi et al., Megatron-LM (2019).
+/// An embedding whose table is sharded by the vocabulary along an axis: each rank looks up the tokens whose rows it
+/// has, and the sum over the ranks is the embedding. One collective forward; none backward, or the transpose of the
+/// forward collective if the output is sharded along the tokens. Source: Shoeybi et al., Megatron-LM (2019).
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -32,7 +32,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Token numbers must be rows of the table.
+/// Raises `invalid_argument` unless all token numbers are rows of the table.
 template <class Tokens>
 void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::source_location& site) {
   static_cast<void>(checked_mesh(tokens.mesh()));
@@ -48,14 +48,14 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
 
 }  // namespace detail
 
-/// Rows of a table [vocabulary, features] that is shard<0> along `Axis`, one for each token; given out as `Output`:
-/// invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
+/// Returns rows of a table [vocabulary, features] that is shard<0> along `Axis`, one for each token, with the placement
+/// `Output`: invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
 template <axis_name Axis, class Output = invariant>
 struct vocabulary_parallel_embedding {
   using output_placement = typename detail::output_of_layer<Output>::placement;
 
-  /// `tokens` is [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one of them
-  /// is not a row of the table.
+  /// Looks up `tokens`, [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one
+  /// of them is not a row of the table.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table, call_options Options = options<>>
     requires detail::is_pass<detail::embedding_forward_call<Axis, output_placement>, Tokens, Table>
   static auto forward(const Tokens& tokens, const Table& table, const Options& options = {},
@@ -73,9 +73,9 @@ struct vocabulary_parallel_embedding {
     return convert<Axis, output_placement>(std::move(summands), options, site);
   }
 
-  /// The gradient of the table. Moves nothing if the output was invariant; all-gathers `gradient` if it was shard<0>, and
-  /// all-reduces it if it was replicated. Of elements that are added up in a wider type, such as bfloat16, takes memory for
-  /// the sums.
+  /// Computes the gradient of the table. No communication if the output was invariant; all-gathers `gradient` if it was
+  /// shard<0>, and all-reduces it if it was replicated. Allocates memory for the sums of elements that are summed in a
+  /// wider type, such as bfloat16.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
     requires detail::is_pass<detail::embedding_backward_call<Axis, output_placement>, Tokens, Table, Gradient>
@@ -104,7 +104,7 @@ struct vocabulary_parallel_embedding {
         detail::entered<Axis, replicated>(tokens, options, site), of_sum, table);
   }
 
-  // Deleted: the template arguments that the compiler prints say why.
+  // Deleted: the template arguments that the compiler prints explain why.
   template <class... Given,
             auto Why = detail::why_no_pass<detail::embedding_forward_call<Axis, output_placement>, Given...>()>
   static detail::not_understood forward(const Given&...) = delete;
@@ -113,7 +113,7 @@ struct vocabulary_parallel_embedding {
   static detail::not_understood backward(const Given&...) = delete;
 
  private:
-  /// Calls `visit(t, row)` for each token whose row is one of the `rows` from `first` on.
+  /// Calls `visit(t, row)` for each token whose row is in [first, first + rows); `row` is relative to `first`.
   template <class Tokens, class Visit>
   static void for_each_known(const Tokens& tokens, std::size_t first, std::size_t rows, const Visit& visit) {
     for (std::size_t t = 0; t < tokens.extent(0); ++t) {

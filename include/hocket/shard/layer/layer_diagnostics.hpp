@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a layer that is given what it does not take: the first thing that is wrong, in words. Each
-/// `..._call` has an `explain()` for the arguments of one pass of one layer; `why_no_pass` is the template argument of
-/// a deleted overload: see shard/tensor_diagnostics.hpp.
+/// The compiler's diagnostics for invalid arguments of layers: a sentence about the first mistake. Each `..._call` has
+/// an `explain()` for the arguments of one pass of one layer; `why_no_pass` is the template argument of a deleted
+/// overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/collective/host/argument_diagnostics.hpp>
@@ -40,13 +40,13 @@ inline constexpr bool is_forward_result = false;
 template <class Output, class Saved>
 inline constexpr bool is_forward_result<forward_result<Output, Saved>> = true;
 
-/// Whether one of what is given is a tensor over a mesh without the axis.
+/// Whether an argument is a tensor over a mesh without the axis.
 template <axis_name Axis, class Given>
 inline constexpr bool lacks_axis = false;
 template <axis_name Axis, tensor_type Given>
 inline constexpr bool lacks_axis<Axis, Given> = !is_along<Axis, Given>;
 
-/// Whether the tensors among what is given are as many as `Ranks`, and not of so many dimensions each.
+/// Returns whether the arguments include as many tensors as `Ranks`, but with other numbers of dimensions.
 template <class... Given, std::size_t... Ranks>
 constexpr bool other_ranks(std::index_sequence<Ranks...>) noexcept {
   constexpr std::array<std::size_t, sizeof...(Ranks)> wanted{Ranks...};
@@ -62,28 +62,28 @@ constexpr bool other_ranks(std::index_sequence<Ranks...>) noexcept {
   return differ && tensors == wanted.size();
 }
 
-/// Of a layer along `Axis` that needs tensors of so many dimensions, and is given something else.
+/// Explains the arguments of a layer along `Axis` that needs tensors of `Ranks` dimensions and gets others.
 template <axis_name Axis, std::size_t... Ranks>
 struct layer_arguments {
   template <class... Given>
   static consteval sentence explain() {
     if ((is_forward_result<Given> || ...)) {
-      return "a layer is given the whole result of a forward pass: pass its .output to what comes next, and its .saved "
-             "to backward";
+      return "a layer got the whole result of a forward pass: pass its .output to the next layer, and its .saved to "
+             "backward";
     }
     if ((lacks_axis<Axis, Given> || ...)) return explain_missing_axis();
     if (other_ranks<Given...>(std::index_sequence<Ranks...>())) {
-      return "a layer takes matrices: activations and gradients of theirs [tokens, features], weights [inputs, "
-             "outputs], logits [tokens, vocabulary], a table [vocabulary, features]; only the tokens of an embedding, "
-             "and the targets and losses of a cross entropy, are vectors. View what has other dimensions as such";
+      return "a layer takes matrices: activations and their gradients [tokens, features], weights [inputs, outputs], "
+             "logits [tokens, vocabulary], a table [vocabulary, features]; only the tokens of an embedding, and the "
+             "targets and losses of a cross entropy, are vectors. View tensors of other dimensions as these";
     }
-    return "a layer takes tensors, after the function object of local products where it has any, and options last; "
-           "backward of column_parallel_linear and of a cross entropy takes the .saved of their forward pass, not its "
+    return "a layer takes the function object of local products first if it has any, then tensors, then options; "
+           "backward of column_parallel_linear and of a cross entropy takes the .saved of the forward pass, not its "
            ".output or input";
   }
 };
 
-/// Whether what follows the tensors of a call, from argument I on, may follow them.
+/// Whether the arguments from I on are valid after the tensors of a call: options, and a call site.
 template <class Arguments, std::size_t I>
 inline constexpr bool ends_at = (!Arguments::template has<I> || call_options<typename Arguments::template plain<I>>)&&(
     !Arguments::template has<I + 1> ||
@@ -100,7 +100,7 @@ using product_rule = multilinear<"tk,kn->tn">;
 using product_input_gradient = multilinear<"tn,kn->tk">;
 using product_weight_gradient = multilinear<"tk,tn->kn">;
 
-/// What is wrong with a weight and a gradient, each void if there is none.
+/// Explains a mistake in an input, a weight and a gradient. `Input` and `Gradient` are void if absent.
 template <axis_name Axis, class Input, class Weight, class Gradient = void>
 consteval sentence explain_column_parallel() {
   if constexpr (!std::is_void_v<Input>) {
@@ -114,7 +114,7 @@ consteval sentence explain_column_parallel() {
   }
   if constexpr (!std::is_void_v<Gradient>) {
     if (!is_placed_along<Axis, Gradient, shard<1>>()) {
-      return "the gradient of a column-parallel layer's output must be placed as that: shard<1> along its axis";
+      return "the gradient of a column-parallel layer's output must be placed like the output: shard<1> along its axis";
     }
     return {};
   } else {
@@ -156,7 +156,7 @@ struct column_parallel_backward_call {
   }
 };
 
-/// What is wrong with an input, a weight and a gradient of a layer that gives out `Output`, if there is a gradient.
+/// Explains a mistake in an input, a weight and a gradient (void if absent) of a layer whose output is `Output`.
 template <axis_name Axis, class Output, class Input, class Weight, class Gradient = void>
 consteval sentence explain_row_parallel() {
   if (!is_placed_along<Axis, Input, shard<1>>()) {
@@ -167,8 +167,8 @@ consteval sentence explain_row_parallel() {
   }
   if constexpr (!std::is_void_v<Gradient>) {
     if (!is_placed_along<Axis, Gradient, gradient_placement_t<Output>>()) {
-      return "the gradient of a row-parallel layer's output must be placed as its output's gradient: invariant, "
-             "shard<d>, or partial<sum> of a replicated output";
+      return "the gradient of a row-parallel layer's output must be placed like the output if that is invariant or "
+             "shard<d>, and must be partial<sum> if the output is replicated";
     }
     return {};
   } else {
@@ -210,7 +210,7 @@ struct row_parallel_backward_call {
   }
 };
 
-/// Of a bias and what it is added to, or of the gradient of that.
+/// (rows, bias), or (gradient of their sum)
 template <class Rule>
 struct bias_call {
   template <class... Given>
@@ -218,16 +218,16 @@ struct bias_call {
     if constexpr ((tensor_type<Given> && ...)) {
       return explain_application<void, Rule, Given...>();
     } else {
-      return "a bias, what it is added to, and the gradient of that are tensors, whose types say how they are placed";
+      return "a bias, the rows that it is added to, and their gradient must be tensors, whose types specify placements";
     }
   }
 };
 using plus_bias_call = bias_call<linear<"tn,n->tn">>;
 using bias_gradient_call = bias_call<linear<"tn->n">>;
 
-// ── What is cut by the vocabulary ──────────────────────────────────────────────────────────────────────────────────
+// ── Layers sharded by vocabulary ──────────────────────────────────────────────────────────────────────────────────
 
-/// What is wrong with tokens, a table and a gradient of an embedding that gives out `Output`, if there is a gradient.
+/// Explains a mistake in tokens, a table and a gradient (void if absent) of an embedding whose output is `Output`.
 template <axis_name Axis, class Output, class Tokens, class Table, class Gradient = void>
 consteval sentence explain_embedding() {
   if (!std::is_integral_v<typename Tokens::element_type>) return "tokens must be integers";
@@ -240,8 +240,8 @@ consteval sentence explain_embedding() {
   }
   if constexpr (!std::is_void_v<Gradient>) {
     if (!is_placed_along<Axis, Gradient, gradient_placement_t<Output>>()) {
-      return "the gradient of a vocabulary-parallel embedding must be placed as its output's gradient: invariant, "
-             "shard<d>, or partial<sum> of a replicated output";
+      return "the gradient of a vocabulary-parallel embedding must be placed like the output if that is invariant or "
+             "shard<d>, and must be partial<sum> if the output is replicated";
     }
     return {};
   } else {
@@ -287,16 +287,16 @@ struct embedding_backward_call {
 template <axis_name Axis, class Logits, class Targets, class Options>
 consteval sentence explain_cross_entropy() {
   if (!is_floating<std::remove_const_t<typename Logits::element_type>>) {
-    return "the logits of a cross entropy must be of a floating type: of integers, its exponentials and logarithms "
-           "would be cut to integers, and complex numbers have no largest one";
+    return "the logits of a cross entropy must be of a floating type: exponentials and logarithms of integers would "
+           "be truncated, and complex numbers have no maximum";
   }
   if (!Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
-    return "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): what its ranks add "
-           "up are sums of a type of its own, which no wire type holds and no exact sum is made of";
+    return "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): the type of its sums "
+           "over ranks supports neither wire types nor exact sums";
   }
   if (!is_placed_along<Axis, Logits, shard<1>>()) {
     return "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its axis; "
-           "of whole logits, every entry would count once per rank";
+           "with whole logits, every entry would count once per rank";
   }
   if (!is_placed_along<Axis, Targets, invariant>()) {
     return "the targets of a vocabulary-parallel cross entropy must be invariant along its axis";
@@ -335,8 +335,8 @@ struct cross_entropy_backward_call {
                   all::template has<2>) {
       return layer_arguments<Axis, 1>::template explain<Given...>();
     } else if constexpr (!is_placed_along<Axis, gradient, invariant>()) {
-      return "the gradient of a vocabulary-parallel cross entropy's losses must be placed as these: invariant along "
-             "its axis";
+      return "the gradient of a vocabulary-parallel cross entropy's losses must be placed like the losses: invariant "
+             "along its axis";
     } else {
       return {};
     }
@@ -345,7 +345,7 @@ struct cross_entropy_backward_call {
 
 // ── The calls ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Whether a call of one pass is understood: `Call` is one of the above.
+/// Whether the arguments of one pass are valid: `Call` is one of the above.
 template <class Call, class... Given>
 inline constexpr bool is_pass = !Call::template explain<std::remove_cvref_t<Given>...>();
 

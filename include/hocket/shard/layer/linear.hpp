@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Linear layers whose weights are spread over an axis: by their columns (outputs), or by their rows (inputs). One
-/// after the other they need one all_reduce forward and one backward, or, where the activations between blocks are cut
-/// along the tokens (sequence parallel), an all_gather and a reduce_scatter of the same bytes.
+/// Linear layers whose weights are sharded along an axis: by their columns (outputs), or by their rows (inputs). The
+/// two in sequence need one all_reduce forward and one backward, or an all_gather and a reduce_scatter of the same
+/// bytes if activations between blocks are sharded along the tokens (sequence parallel).
 ///
 /// | layer                    | input                          | weight     | output                          |
 /// |--------------------------|--------------------------------|------------|---------------------------------|
 /// | `column_parallel_linear` | invariant, shard<0>, replicated | shard<1>   | shard<1>                        |
 /// | `row_parallel_linear`    | shard<1>                       | shard<0>   | invariant, shard<0>, replicated |
 ///
-/// Activations are [tokens, features], weights [inputs, outputs]. What is entered with another placement is converted,
-/// and its gradient is converted back; both conversions are the transpose of each other by construction.
+/// Activations are [tokens, features], weights [inputs, outputs]. An input with another placement is converted, and its
+/// gradient is converted back; the two conversions are the transpose of each other by construction.
 ///
-/// Local products are the caller's, one overload per product; `to` is zero before:
+/// The caller provides the local products, one overload per product; `to` is zero before the call:
 ///
 /// @code
 /// struct products {
@@ -21,7 +21,7 @@
 ///   template <class X, class D, class G> void operator()(hocket::multilinear<"tk,tn->kn">, X x, D d, G to) const;  // xT d
 /// };
 /// @endcode
-/// Options and the call site of `forward` and `backward` are those of their collective.
+/// `forward` and `backward` pass their options and call site to their collective.
 /// Source of the layers: Shoeybi et al., Megatron-LM (2019); Korthikanti et al. (2022) for the sequence.
 #pragma once
 
@@ -46,15 +46,15 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// What a layer's forward pass gives: its output, and what its backward pass will need. `saved` refers to the input,
-/// which must outlive it; or holds it, if it was moved in.
+/// Result of a layer's forward pass: its output, and the data for its backward pass. `saved` refers to the input, which
+/// must outlive it, or holds the input if that was moved in.
 template <class Output, class Saved>
 struct forward_result {
   Output output;
   Saved saved;
 };
 
-/// What a linear layer's backward pass gives.
+/// Result of a linear layer's backward pass.
 template <class Input, class Weight>
 struct linear_gradients {
   Input input;
@@ -63,7 +63,7 @@ struct linear_gradients {
 
 namespace detail {
 
-/// For a backward pass to look at: what is moved in is kept, so that temporaries may be passed; the rest is borrowed.
+/// Saves a tensor for the backward pass: stores it if it was moved in, for example a temporary, or else borrows it.
 template <class Tensor>
 auto kept(Tensor&& tensor) {
   if constexpr (std::is_lvalue_reference_v<Tensor>) {
@@ -75,7 +75,7 @@ auto kept(Tensor&& tensor) {
   }
 }
 
-/// `tensor`, placed as `To` along `Axis`; borrowed where nothing moves and it is not moved in.
+/// Returns `tensor`, converted to `To` along `Axis`; borrows it if no conversion is needed and it was not moved in.
 template <axis_name Axis, class To, class Tensor, class Options = options<>>
 auto entered(Tensor&& tensor, const Options& options = {},
              const std::source_location& site = std::source_location::current()) {
@@ -86,7 +86,7 @@ auto entered(Tensor&& tensor, const Options& options = {},
   }
 }
 
-/// The gradient of what was entered with the placement `From` and used as `To`.
+/// Returns the gradient of a tensor that was entered with the placement `From` and used as `To`.
 template <axis_name Axis, class From, class To, class Gradient, class Options = options<>>
 auto left_backwards(Gradient&& gradient, const Options& options = {},
                     const std::source_location& site = std::source_location::current()) {
@@ -97,16 +97,15 @@ auto left_backwards(Gradient&& gradient, const Options& options = {},
   }
 }
 
-/// How a layer gives out what it has reduced.
+/// The placement of a layer's output.
 template <class Output>
 struct output_of_layer {
   static constexpr bool is_placement = placement_type<Output>;
-  static_assert(is_placement,
-                "what a layer gives out is placed as invariant, shard<0> or replicated: no other type fits here");
+  static_assert(is_placement, "the output of a layer must have the placement invariant, shard<0> or replicated");
   using placement = placement_or_undetermined<Output>;
 };
 
-/// The gradient of a partial sum that was given out as `Output`.
+/// Returns the gradient of a partial sum that was converted to `Output`.
 template <axis_name Axis, class Output, class Gradient, class Options>
 auto before_sum(Gradient&& gradient, const Options& options, const std::source_location& site) {
   return backward_t<conversion<Axis, partial<sum>, Output>>()(std::move(gradient), options, site);
@@ -119,26 +118,26 @@ auto computed(const Math& math, const Operands&... operands) {
       [&](auto... parts) {
         constexpr bool takes_parts = std::is_invocable_v<const Math&, Rule, decltype(parts)...>;
         static_assert(takes_parts,
-                      "the function object of local products lacks this one: it is called, const, with the rule, two "
-                      "operands and the result, which are like mdspan, for each of the three products of a layer");
+                      "the function object of local products lacks this product: it must be callable, as const, with "
+                      "the rule, two operands and the result, which are like mdspan, for each product of a layer");
         if constexpr (takes_parts) math(Rule(), parts...);
       },
       operands...);
 }
 
-/// What elements of type T are added up in: of bfloat16, float, as a long sum of bfloat16 would stop growing.
+/// The type in which elements of type T are summed: float for bfloat16, because a long sum of bfloat16 stops growing.
 template <class T>
 using sum_type_t = decltype(T() + T());
 
 }  // namespace detail
 
-/// A linear layer whose weight is cut along `Axis` by its outputs: each rank computes some features of the output.
+/// A linear layer whose weight is sharded by its outputs along `Axis`: each rank computes some features of the output.
 template <axis_name Axis>
 struct column_parallel_linear {
   /// `x` is [tokens, inputs], invariant, replicated or shard<0> along `Axis`; `w` is [inputs, outputs] and shard<1>.
-  /// The output is [tokens, outputs] and shard<1>. All-gathers `x` if it is shard<0>; else moves nothing. Uses `w` as
-  /// it is placed along other axes: where tokens are cut along "dp", and weights are invariant along it, pass
-  /// `convert<"dp", replicated>(borrow(w))`, which moves nothing.
+  /// The output is [tokens, outputs] and shard<1>. All-gathers `x` if it is shard<0>; otherwise no communication. Does
+  /// not convert `w` along other axes: if tokens are sharded along "dp" and weights are invariant along it, pass
+  /// `convert<"dp", replicated>(borrow(w))`, which needs no communication.
   template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
             call_options Options = options<>>
     requires detail::is_pass<detail::column_parallel_forward_call<Axis>, Math, Input, Weight>
@@ -151,8 +150,8 @@ struct column_parallel_linear {
     return forward_result<decltype(output), saved>{std::move(output), {std::move(input)}};
   }
 
-  /// Gradients of input and weight, placed as the gradients of what `forward` was given. The input's is all-reduced if
-  /// the input was invariant, reduce-scattered if it was shard<0>, and stays partial if it was replicated.
+  /// Computes the gradients of input and weight, with the placements that gradients of the arguments of `forward` have.
+  /// The input's is all-reduced if the input was invariant, reduce-scattered if shard<0>, and partial if replicated.
   template <class Math, class Saved, detail::tensor_along<Axis, 2> Weight, detail::tensor_along<Axis, 2> Gradient,
             call_options Options = options<>>
     requires detail::is_pass<detail::column_parallel_backward_call<Axis>, Math, Saved, Weight, Gradient>
@@ -165,7 +164,7 @@ struct column_parallel_linear {
     return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
   }
 
-  // Deleted: the template arguments that the compiler prints say why.
+  // Deleted: the template arguments that the compiler prints explain why.
   template <class... Given, auto Why = detail::why_no_pass<detail::column_parallel_forward_call<Axis>, Given...>()>
   static detail::not_understood forward(const Given&...) = delete;
   template <class... Given, auto Why = detail::why_no_pass<detail::column_parallel_backward_call<Axis>, Given...>()>
@@ -178,14 +177,14 @@ struct column_parallel_linear {
   };
 };
 
-/// A linear layer whose weight is cut along `Axis` by its inputs: each rank computes a summand of the output, and the
-/// sums are given out as `Output`: invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
+/// A linear layer whose weight is sharded by its inputs along `Axis`: each rank computes a summand of the output, and
+/// the sum has the placement `Output`: invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
 template <axis_name Axis, class Output = invariant>
 struct row_parallel_linear {
   using output_placement = typename detail::output_of_layer<Output>::placement;
 
-  /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. A bias is added to the
-  /// output, once: by `plus_bias`.
+  /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. To add a bias once, use
+  /// `plus_bias` on the output.
   template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
             call_options Options = options<>>
     requires detail::is_pass<detail::row_parallel_forward_call<Axis, output_placement>, Math, Input, Weight>
@@ -197,8 +196,8 @@ struct row_parallel_linear {
     return forward_result<decltype(output), decltype(input)>{std::move(output), std::move(input)};
   }
 
-  /// Gradients of input and weight. Moves nothing if the output was invariant; all-gathers `gradient` if it was shard<0>,
-  /// and all-reduces it if it was replicated.
+  /// Computes the gradients of input and weight. No communication if the output was invariant; all-gathers `gradient`
+  /// if it was shard<0>, and all-reduces it if it was replicated.
   template <class Math, detail::tensor_along<Axis, 2> Saved, detail::tensor_along<Axis, 2> Weight,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
     requires detail::is_pass<detail::row_parallel_backward_call<Axis, output_placement>, Math, Saved, Weight, Gradient>
@@ -211,7 +210,7 @@ struct row_parallel_linear {
     return linear_gradients<decltype(of_input), decltype(of_weight)>{std::move(of_input), std::move(of_weight)};
   }
 
-  // Deleted: the template arguments that the compiler prints say why.
+  // Deleted: the template arguments that the compiler prints explain why.
   template <class... Given,
             auto Why = detail::why_no_pass<detail::row_parallel_forward_call<Axis, output_placement>, Given...>()>
   static detail::not_understood forward(const Given&...) = delete;
@@ -220,7 +219,7 @@ struct row_parallel_linear {
   static detail::not_understood backward(const Given&...) = delete;
 };
 
-/// `x` [tokens, features] plus `bias` [features]. Moves nothing.
+/// Returns `x` [tokens, features] plus `bias` [features]. No communication.
 template <tensor_type Rows, tensor_type Bias>
   requires detail::is_pass<detail::plus_bias_call, Rows, Bias>
 auto plus_bias(const Rows& x, const Bias& bias) {
@@ -236,7 +235,7 @@ auto plus_bias(const Rows& x, const Bias& bias) {
       x, bias);
 }
 
-/// The gradient of the bias of `plus_bias`, from that of its result: the sum of all rows. Moves nothing.
+/// Returns the gradient of the bias of `plus_bias` from that of its result: the sum of all rows. No communication.
 template <tensor_type Gradient>
   requires detail::is_pass<detail::bias_gradient_call, Gradient>
 auto bias_gradient(const Gradient& gradient) {
@@ -253,7 +252,7 @@ auto bias_gradient(const Gradient& gradient) {
       gradient);
 }
 
-// Deleted: the template arguments that the compiler prints say why.
+// Deleted: the template arguments that the compiler prints explain why.
 template <class Rows, class Bias, auto Why = detail::why_no_pass<detail::plus_bias_call, Rows, Bias>()>
 detail::not_understood plus_bias(const Rows&, const Bias&) = delete;
 template <class Gradient, auto Why = detail::why_no_pass<detail::bias_gradient_call, Gradient>()>

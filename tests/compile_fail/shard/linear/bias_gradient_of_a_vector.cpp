@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a bias, what it is added to, and the gradient of that are tensors
+// expect: a bias, the rows that it is added to, and their gradient must be tensors
 //
 // Whose slice would it be?
 #include <shard/setting_with_domains.hpp>

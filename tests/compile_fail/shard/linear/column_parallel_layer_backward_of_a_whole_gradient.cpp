@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the gradient of a column-parallel layer's output must be placed as that
+// expect: the gradient of a column-parallel layer's output must be placed like the output
 //
 // The next layer gathered the output, and its gradient was not cut again.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a layer is given the whole result of a forward pass: pass its .output
+// expect: a layer got the whole result of a forward pass: pass its .output
 //
 // Two layers, one after the other: the second one takes the output of the first.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a layer takes tensors, after the function object of local products
+// expect: a layer takes the function object of local products first if it has any
 //
 // The output was kept for the backward pass, and not what the forward pass saved.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the function object of local products lacks this one
+// expect: the function object of local products lacks this product
 //
 // It lacks the gradient of the weight.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the gradient of a row-parallel layer's output must be placed as its output's gradient
+// expect: the gradient of a row-parallel layer's output must be placed like the output
 //
 // The gradient of an invariant output is invariant; a replicated use of it was not converted back.
 #include <shard/setting_with_domains.hpp>

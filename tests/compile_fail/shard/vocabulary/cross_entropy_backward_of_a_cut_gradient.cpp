@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the gradient of a vocabulary-parallel cross entropy's losses must be placed as these
+// expect: the gradient of a vocabulary-parallel cross entropy's losses must be placed like the losses
 //
 // The losses were cut along the tokens; they are whole on every rank.
 #include <shard/setting_with_domains.hpp>

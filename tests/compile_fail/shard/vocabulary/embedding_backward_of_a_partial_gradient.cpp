@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the gradient of a vocabulary-parallel embedding must be placed as its output's gradient
+// expect: the gradient of a vocabulary-parallel embedding must be placed like the output
 //
 // Of an invariant output, the gradient is invariant.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what a layer gives out is placed as
+// expect: the output of a layer must have the placement
 //
 // What follows the axis is how the output is placed.
 #include <shard/setting_with_domains.hpp>
