@@ -47,7 +47,7 @@ template <class Number>
   requires std::is_arithmetic_v<Number>
 constexpr auto why_no_duration() {
   return in_words([]() -> sentence {
-    return "set_timeout(...) takes a duration, as 5s or 20ms after `using namespace std::chrono_literals`";
+    return "set_timeout(...) takes a duration, for example 5s or 20ms after `using namespace std::chrono_literals`";
   });
 }
 
@@ -103,8 +103,8 @@ class communicator {
   /// True if an earlier failure has ended this communicator.
   bool revoked() const noexcept { return state().revoked(); }
 
-  /// How long calls wait that say nothing else; 60 s unless set. Need not be equal on all ranks. Throws
-  /// `invalid_argument` if it is negative.
+  /// Default time limit of calls for which no timeout is passed; 60 s unless set. May differ between ranks.
+  /// `set_timeout` throws `invalid_argument` for a negative duration.
   std::chrono::nanoseconds timeout() const noexcept { return state().timeout(); }
   template <class Rep, class Period>
   void set_timeout(std::chrono::duration<Rep, Period> timeout,
