@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Life after a failure: the ranks that are left agree on who they are, and go on with a communicator of their own.
+/// Recovery after a failure: the surviving ranks agree on the list of survivors, and continue with a new communicator.
 ///
-/// They can't ask anybody, as the rank that kept the store may be the one that died, and more of them may die while
-/// they talk. So they agree among themselves, by the votes of group/survivor_consensus.hpp:
+/// No central service can decide, because the rank that ran the store may be the failed rank, and more ranks may fail
+/// during the agreement. So survivors agree among themselves, by the votes of group/survivor_consensus.hpp:
 ///
-/// 1. Each tells all others whom it misses, and hears all others, but for those it finds gone. Put together, that is
-///    its proposal.
-/// 2. In the order of ranks, each takes up the last proposal that it has heard from a rank before it, and passes it on
-///    to those behind. Whoever is the first rank that stays alive makes all others agree with it. This is the
-///    hierarchical consensus of Guerraoui and Rodrigues ("Reliable Distributed Programming"), which needs that no rank
-///    is found gone while it takes part.
-/// 3. They make the communicator, and agree in the same way on whether all of them could. If not, because one more has
-///    died meanwhile, all begin again.
+/// 1. Each rank sends its list of lost ranks to all others, and receives their lists, except from ranks that it finds
+///    lost. The union of the lists is its proposal.
+/// 2. In rank order, each rank adopts the last proposal that it has received from a lower rank, and sends it to higher
+///    ranks. So all agree with the first rank that stays alive. This is the hierarchical consensus of Guerraoui and
+///    Rodrigues ("Reliable Distributed Programming"), which requires that no rank is reported lost while it takes part.
+/// 3. The survivors make the communicator, and agree in the same way on whether all of them succeeded. If not, because
+///    another rank has failed, all begin again.
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
@@ -26,7 +25,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// As `shrink`.
+/// See `shrink`.
 template <class Domain>
 communicator<Domain> shrink_to_survivors(const communicator<Domain>& comm, const call_settings& settings,
                                          const std::source_location& site);
@@ -50,18 +49,18 @@ constexpr auto why_not_shrunk() {
 
 }  // namespace detail
 
-/// Makes a communicator of those ranks of `comm` that are left, in the same order. `comm` is over then, whether it had
-/// failed or not.
+/// Makes a communicator of the surviving ranks of `comm`, in the same order. Ends `comm`, whether it had failed or not.
 ///
-/// Collective over the ranks that live: each must call it. Those that die meanwhile are left out, or, if they die at
-/// the very end, found lost by the first call on the new communicator. Nothing else is needed: no store, no rank in
-/// particular. The new communicator has the old one's default timeout. Processes get new connections, as what has died
-/// may have spoiled the old ones; threads share the old communicator's wires.
-/// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time it takes to notice who is gone.
-/// **Errors.** Throws `error`: `timeout` names a rank that lives and does not call, or for which one waits that is in another
-/// call; `aborted`: `abort` was called during it, here or on the rank that is named. After these two all may call again, also
-/// those whose call came to no end. `revoked`: `comm` was shrunk before; `peer_lost`: the others have lost this rank, or
-/// had decided to go on when its last call ended by one of these two; what making a communicator throws.
+/// Collective over the surviving ranks: each must call it. Ranks that fail during the call are excluded, or, if they
+/// fail during the last step, reported as lost by the first call on the new communicator. Needs no store and no
+/// particular rank. The new communicator has the default timeout of the old one. Processes open new connections,
+/// because the failure may have damaged the old ones; threads share the old communicator's connections.
+/// **Cost.** About 6 (p-1) small messages for each of p ranks, and the time to detect which ranks have failed.
+/// **Errors.** Throws `error`: `timeout` names a rank that is alive and does not call `shrink`, or for which a rank in
+/// another call waits; `aborted`: `abort` was called during `shrink`, here or on the named rank. After these two, all
+/// ranks may call again; a rank that is still in the earlier call joins the later one. `revoked`: `comm` was already
+/// shrunk; `peer_lost`: the other ranks have lost this rank, or had already decided to continue when its last call
+/// ended by one of these two. Errors of making a communicator are passed on.
 template <class Domain, call_options Options = options<>>
   requires(Options::template only<kind::timeout>)
 communicator<Domain> shrink(const communicator<Domain>& comm, const Options& options = {},
@@ -69,7 +68,7 @@ communicator<Domain> shrink(const communicator<Domain>& comm, const Options& opt
   return detail::shrink_to_survivors(comm, detail::settings_of(options), site);
 }
 
-/// Deleted: see what it says.
+/// Deleted: `Why` explains the mistake.
 template <class Domain, class Given, auto Why = detail::why_not_shrunk<Given>()>
 communicator<Domain> shrink(const communicator<Domain>&, const Given&) = delete;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Makes smaller communicators from one: rows and columns of a mesh, the ranks of one host.
+/// Splits a communicator into smaller ones: rows and columns of a mesh, the ranks of one host.
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
@@ -12,12 +12,12 @@
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
-/// Splits `comm` into one communicator for each colour, and returns the one of this rank's colour. Its ranks are in the
-/// order of their keys.
+/// Splits `comm` into one communicator per colour, and returns the communicator of this rank's colour. Its ranks are in
+/// the order of their keys.
 ///
-/// Collective over `comm`, at the cost of some small all-gathers. The new communicators share their parent's wires: no
-/// connection is made. Each can be used beside its parent and the others, also from another thread, and outlives it.
-/// Throws `error` as any collective does, which names the line of this call.
+/// Collective over `comm`, at the cost of some small all-gathers. The new communicators share their parent's
+/// connections and open no new ones. Each can be used in addition to its parent and the others, also from another
+/// thread, and may outlive its parent. Throws `error` like any collective, with the line of this call.
 template <class Domain>
 communicator<Domain> split(const communicator<Domain>& comm, color part, key order = {},
                            const std::source_location& site = std::source_location::current());
@@ -35,7 +35,7 @@ constexpr auto why_no_split() {
 
 }  // namespace detail
 
-/// Deleted: a number alone does not say what it is.
+/// Deleted: pass numbers as `color` and `key`.
 template <class Domain, class Part, class... Order, auto Why = detail::why_no_split<Part, Order...>()>
 communicator<Domain> split(const communicator<Domain>& comm, Part, Order...) = delete;
 
