@@ -151,7 +151,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
     }
   }
 
-  /// Does not compile: see what it says.
+  /// Does not compile: the static_assert explains why.
   template <class Given>
     requires(!contiguous_buffer<Given>)
   auto add(std::size_t, const Given&) {
@@ -316,7 +316,7 @@ auto gradients(Over&& group, parameter_layout layout, When, Sharding, const Opti
   }
 }
 
-/// Does not compile: see what it says.
+/// Does not compile: the static_assert explains why.
 template <class T = void, class... Given>
   requires(std::is_void_v<T> || sizeof...(Given) < 4)
 auto gradients(const Given&...) {
