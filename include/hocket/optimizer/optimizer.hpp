@@ -148,7 +148,7 @@ class optimizer {
     }
   }
 
-  /// Does not compile: see what it says.
+  /// Does not compile: the static_assert explains why.
   template <class... Given>
     requires(sizeof...(Given) < 3)
   auto step(const Given&...) {
@@ -247,7 +247,7 @@ auto make_optimizer(Parameters& parameters, const Rule& rule,
   }
 }
 
-/// Does not compile: see what it says.
+/// Does not compile: the static_assert explains why.
 template <class F = void, class... Given>
   requires(std::is_void_v<F> || sizeof...(Given) < 2)
 auto make_optimizer(const Given&...) {

@@ -281,7 +281,7 @@ auto parameters(Over&& group, parameter_layout layout, Sharding, const Options& 
   }
 }
 
-/// Does not compile: see what it says.
+/// Does not compile: the static_assert explains why.
 template <class P = void, class... Given>
   requires(std::is_void_v<P> || sizeof...(Given) < 3)
 auto parameters(const Given&...) {
