@@ -12,6 +12,7 @@
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
+#include <hocket/shard/tensor_call.hpp>
 
 #include <cstddef>
 #include <type_traits>

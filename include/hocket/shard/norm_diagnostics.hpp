@@ -6,9 +6,9 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
-#include <hocket/core/options.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
+#include <hocket/shard/tensor_call.hpp>
 
 #include <source_location>
 #include <tuple>

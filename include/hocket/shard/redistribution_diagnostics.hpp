@@ -15,8 +15,8 @@
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
+#include <hocket/shard/tensor_call.hpp>
 
-#include <source_location>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE

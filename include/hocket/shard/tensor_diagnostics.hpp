@@ -7,7 +7,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
-#include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/shard/array_view.hpp>
 #include <hocket/shard/extents.hpp>
@@ -18,7 +17,6 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <source_location>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -37,14 +35,6 @@ template <class Placed>
 inline constexpr bool determined = true;
 template <class... Placements>
 inline constexpr bool determined<placements<Placements...>> = !(std::is_same_v<Placements, undetermined> || ...);
-
-/// Whether these may follow a tensor: options, and the place of the call.
-template <class... Rest>
-inline constexpr bool ends_tensor_call = sizeof...(Rest) == 0;
-template <class Options>
-inline constexpr bool ends_tensor_call<Options> = call_options<Options>;
-template <class Options>
-inline constexpr bool ends_tensor_call<Options, std::source_location> = call_options<Options>;
 
 // ── The mesh ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor's extents go in braces
-// alone: among the others, clang 16 finds the call ambiguous
 //
 // Rows and columns, one after the other.
 #include "setting.hpp"
