@@ -44,7 +44,7 @@ endfunction()
 check("" "" partial_times_partial "")
 check(partial_times_partial "" partial_times_partial "this refusal is gone: shard/rules.hpp:[0-9]+: .*it compiled")
 check("static_assert.agrees.redistributions" "" made_partial "this refusal is gone: shard/conversion_rules.hpp")
-check("" shard/norm_over_two_meshes.cpp partial_times_partial "expects this sentence.*take the norm of those of each")
+check("" shard/norm_over_two_meshes.cpp partial_times_partial "expects this sentence.*call squared_norm for each")
 check("" shard/partial_by_two_reductions.cpp partial_times_partial "for each place where it stands: partial results of two")
 check("" "" "go in braces: mesh" "")
 check("" "" "go in braces: mesh" "this refusal is gone: mesh/mesh_diagnostics.hpp" mesh/extents_without_braces.cpp

@@ -161,15 +161,15 @@ TEST_CASE("extents that are missing, too many, negative or not those of the type
     says("an extent is negative", [&] { matrix(ranks, {4, -1}); });
     constexpr std::size_t large = std::size_t{1} << 32;
     says("the tensor has 4294967296 x 4294967296 elements of 8 bytes", [&] { matrix(ranks, {large, large}); });
-    says("more than can be counted", [&] { matrix::of_sizes(ranks, {large, large / 16}); });
-    says("more than can be counted", [&] { matrix::unwritten(ranks, {3, large * (large / 8)}); });
+    says("which exceeds the limit", [&] { matrix::of_sizes(ranks, {large, large / 16}); });
+    says("which exceeds the limit", [&] { matrix::unwritten(ranks, {3, large * (large / 8)}); });
     me.check(matrix(ranks, {large, 0}).elements().empty(), "no elements at all can be counted");
     using cube = hocket::tensor<double, extents<dynamic, dynamic, dynamic>, mesh_type, on<"tp", replicated>>;
     me.check(cube(ranks, {large, large, 0}).elements().empty(), "also where what comes before 0 can't");
     std::vector<double> data(8);
-    says("extent 1 is 4; the tensor's type says 3", [&] { rows::of_sizes(ranks, {2, 4}); });
-    says("extent 1 is 4; the tensor's type says 3", [&] { rows::unwritten(ranks, {2, 4}); });
-    says("extent 1 is 4; the tensor's type says 3", [&] { rows::over(ranks, {2, 4}, data.data()); });
+    says("extent 1 is 4; the tensor's type has 3", [&] { rows::of_sizes(ranks, {2, 4}); });
+    says("extent 1 is 4; the tensor's type has 3", [&] { rows::unwritten(ranks, {2, 4}); });
+    says("extent 1 is 4; the tensor's type has 3", [&] { rows::over(ranks, {2, 4}, data.data()); });
     me.check(rows::over(ranks, {2, 3}, data.data()).elements().size() == 3, "the type's own");
   });
 }

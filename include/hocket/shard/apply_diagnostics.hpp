@@ -110,18 +110,19 @@ consteval sentence explain_operands() {
   constexpr subscripts labels = Rule::labels;
   using element = element_of_result<Element, First>;
   if (std::is_void_v<Element> && !(std::is_same_v<element, std::remove_const_t<typename Rest::element_type>> && ...)) {
-    return "the operands have several element types, and nobody has said which the result has: say it, as in "
-           "apply<double>(rule, function, operands...)";
+    return "the operands have several element types: pass the element type of the result, as in apply<double>(rule, "
+           "function, operands...)";
   }
   if (!(std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...)) {
     return "operands are on different meshes: redistribute one of them to the mesh of the other";
   }
   if (!labels.well_formed()) {
-    return "subscripts look like \"mk,kn->mn\": letters for the dimensions of each operand, no letter twice in one, "
-           "then those of the result, each of which some operand has";
+    return "subscripts must look like \"mk,kn->mn\": one letter for each dimension of each operand, no letter twice "
+           "in one operand, then the letters of the result, each of which an operand must have";
   }
   if (!ranks_agree<First, Rest...>(labels)) {
-    return "the rule's subscripts have another number of operands, or of dimensions of an operand, than this call";
+    return "the rule's subscripts and this call differ in the number of operands, or in the number of dimensions of "
+           "an operand";
   }
   if (!extents_agree<First, Rest...>(labels)) {
     return "dimensions with the same letter in the rule's subscripts have different extents";
@@ -134,13 +135,13 @@ template <class Element, class Rule, class First, class... Rest>
 consteval sentence explain_result() {
   for (int axis = 0; axis < First::size; ++axis) {
     if (judge<Rule, First, Rest...>(axis).result.kind == placement_kind::partial_other && !names_reduction<Rule>) {
-      return "this rule's results are partial, and it does not say of which reduction: add `using reduction = ...` to "
-             "the rule, an operation such as maximum; sums are placement_kind::partial_sum";
+      return "this rule's results are partial, but it names no reduction: add `using reduction = ...` to the rule, "
+             "with an operation such as maximum; for sums, use placement_kind::partial_sum";
     }
   }
   if (!names_initial<Rule, Element>) {
-    return "this rule names a reduction, and not what a result is before anything is reduced to it, as on ranks whose "
-           "parts are empty: add `template <class T> static constexpr T initial()` to the rule, as in maximum_over";
+    return "this rule names a reduction, but not the initial value of a result, which ranks with empty parts "
+           "contribute: add `template <class T> static constexpr T initial()` to the rule, as in maximum_over";
   }
   return {};
 }
@@ -153,8 +154,8 @@ consteval sentence explain_applied() {
     return wrong;
   } else if constexpr (!judges_when_compiling<Rule, typename First::placements_type,
                                               typename Rest::placements_type...>()) {
-    return "the rule can't be asked when compiling: its static function `result` must be constexpr, and look at no "
-           "more operands than its subscripts have";
+    return "the rule can't be evaluated at compile time: its static function `result` must be constexpr, and must not "
+           "read more operands than its subscripts have";
   } else if constexpr (find_misuse<Rule, typename First::placements_type, typename Rest::placements_type...>().why !=
                        misuse::none) {
     return {};
@@ -199,11 +200,11 @@ concept are_tensors = sizeof...(Operands) > 0 && (tensor_type<Operands> && ...);
 template <class Element, class Rule, class Function = void, class... Operands>
 consteval sentence explain_apply() {
   if constexpr (!placement_rule<Rule>) {
-    return "the first argument of apply is a rule that says what the function is, as in apply(nonlinear<\"bh->bh\">(), "
-           "function, x)";
+    return "the first argument of apply must be a rule that describes the function, as in "
+           "apply(nonlinear<\"bh->bh\">(), function, x)";
   } else if constexpr (!are_tensors<Operands...>) {
-    return "the operands of apply are tensors: of a part alone, such as x.local() or x.elements(), nobody knows how it "
-           "is placed";
+    return "the operands of apply must be tensors: the type of a part, such as x.local() or x.elements(), does not "
+           "state its placement";
   } else if constexpr (refused_for_subscripts<Rule>) {
     return {};
   } else {
@@ -251,23 +252,24 @@ consteval sentence explain_sum_of_tensors() {
   if (!std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>) {
     return "a gradient on another mesh can't be added: redistribute it to this mesh first";
   }
-  if (Total::rank != Addend::rank) return "the gradient has another number of dimensions than the total";
+  if (Total::rank != Addend::rank) return "the gradient and the total have different numbers of dimensions";
   if (!may_have_same_extents<typename Total::extents_type, typename Addend::extents_type>()) {
-    return "the gradient has other extents than the total";
+    return "the gradient and the total have different extents";
   }
   if (!std::is_same_v<typename Total::placements_type, typename Addend::placements_type> &&
       determined<typename Addend::placements_type>) {
-    return "a gradient that is placed in another way can't be added, as its elements would be counted once too often "
-           "or not at all: convert one of the two first";
+    return "a gradient with another placement can't be added, because its elements would be counted too often or not "
+           "at all: convert one of the two first";
   }
   if (!can_be_added(Total::placements_type::values)) {
-    return "partial means and maxima can't be added element by element: reduce them first, or keep sums and counts";
+    return "partial means and maxima can't be added element by element: reduce them first, or store sums and counts";
   }
   if (std::is_integral_v<to> && !std::is_integral_v<from>) {
     return "a total of integers would lose the fractions of what is added to it: give the total a floating-point type";
   }
   if (!can_add<to, from>) {
-    return "elements of the two types can't be added: give them an operator+ whose result is an element of the total";
+    return "elements of the two types can't be added: define an operator+ whose result can be converted to an element "
+           "of the total";
   }
   return {};
 }
@@ -282,8 +284,8 @@ consteval sentence explain_accumulation() {
     if (!is_written_to<total>) return explain_not_written_to();
     return {};
   } else if constexpr (tensor_type<Total> || tensor_type<Addend>) {
-    return "what is added to a tensor is a tensor, whose type says how it is placed: of a number or a range, nobody "
-           "knows whether it would be counted once";
+    return "accumulate takes two tensors, whose types state their placements: without a placement, it is unknown how "
+           "often an element would be counted";
   } else {
     return {};
   }

@@ -46,7 +46,7 @@ void check_extents(const std::array<std::size_t, To::rank>& sizes, const typenam
     const std::size_t told = To::extents_type::sizes[d];
     if (told == dynamic || told == sizes[d]) continue;
     raise(errc::invalid_argument,
-          concat({"extent ", d, " is ", sizes[d], "; the type of the tensor on the other mesh says ", told}),
+          concat({"extent ", d, " is ", sizes[d], "; the type of the tensor on the other mesh has ", told}),
           {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 }
@@ -58,8 +58,7 @@ void check_same_ranks(const A& a, const B& b, const std::source_location& site) 
   const auto& of_b = communicator_access::state(checked_mesh(b).all());
   if (a.size() == b.size() && *of_a.members() == *of_b.members()) return;
   raise(errc::invalid_argument,
-        "the other mesh has other ranks, or the same in another order; make both from one "
-        "communicator",
+        "the other mesh has other ranks, or the same ranks in another order; make both meshes from one communicator",
         {.operation = "redistribute", .rank = a.rank(), .ranks = a.size(), .site = site});
 }
 

@@ -37,7 +37,7 @@ consteval sentence explain_placed() {
     return "the tensor has no dimension d to cut for shard<d>: dimensions are counted from 0";
   }
   if (!one_reduction(Placed())) {
-    return "partial results of two reductions, along two axes, have no order in which they combine: reduce the tensor "
+    return "partial results of two different reductions along two axes combine in no defined order: reduce the tensor "
            "along one of the axes first";
   }
   return {};
@@ -47,12 +47,12 @@ consteval sentence explain_placed() {
 template <class T>
 consteval sentence explain_mean() {
   if (std::is_integral_v<T>) {
-    return "the mean of integers is no integer, and each rank's share of it even less: keep means in a floating type, "
-           "or sums and counts in integers";
+    return "the mean of integers is not an integer: use a floating-point element type for means, or store sums and "
+           "counts as integers";
   }
   if (!is_floating<T>) {
-    return "means are of a floating type, as they are weighed by numbers: of complex numbers and structures, keep sums "
-           "and counts";
+    return "means need a floating-point element type, because they are weighted by numbers: for complex numbers and "
+           "structures, store sums and counts";
   }
   return {};
 }
@@ -64,8 +64,8 @@ consteval sentence explain_elements_to_combine() {
     return explain_mean<T>();
   } else if constexpr (!std::is_void_v<Partial>) {
     if (!reduction_for<typename reduction_of<Partial>::type, T>) {
-      return "the reduction of this partial placement can't combine such elements: maxima are of numbers, which have "
-             "an order, sums of what has +, and an operation of one's own is called with two elements";
+      return "the reduction of this partial placement can't combine such elements: a maximum needs ordered numbers, a "
+             "sum needs operator+, and a user-defined operation must be callable with two elements";
     }
   }
   return {};
@@ -74,21 +74,21 @@ consteval sentence explain_elements_to_combine() {
 consteval sentence explain_kind(conversion_kind kind) {
   switch (kind) {
     case conversion_kind::already:
-      return "the tensor is placed so already; reducing it once more would count it once per rank";
+      return "the tensor already has this placement; reducing it again would count it once per rank";
     case conversion_kind::replicated_to_invariant:
-      return "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody "
+      return "replicated data can't become invariant: the gradients of a replicated value are summands, and no rank "
              "would add them; convert to invariant where the value is made, from partial<sum> or shard<d>";
     case conversion_kind::invariant_needs_replicated:
       return "invariant data must become replicated first, so that the gradients of the ranks are added: convert to "
-             "replicated, and then to this";
+             "replicated, and then to this placement";
     case conversion_kind::varying_is_no_part:
-      return "varying data are no parts of a whole: only a partial sum can be made of them; make the tensor with "
+      return "varying data are not parts of a whole: they can only become a partial sum; make the tensor with "
              "shard<d> if its parts are slices";
     case conversion_kind::to_varying:
-      return "slices and partial sums can't become varying, as nobody could tell any more what the whole is: convert "
-             "to replicated first";
+      return "slices and partial sums can't become varying, because the type would not state how to recover the "
+             "whole: convert to replicated first";
     case conversion_kind::to_other_partial:
-      return "only partial<sum> can be made of what is not partial, and partial results stay those of their own "
+      return "data that are not partial can only become partial<sum>, and partial results can't change their "
              "reduction: reduce them first";
     default: return {};
   }
@@ -104,7 +104,7 @@ consteval sentence explain_conversion_along() {
   if (constexpr sentence wrong = explain_kind(kind); wrong) return wrong;
   if ((From::value.sharded() && cut_further<position, placed>(From::value.dimension)) ||
       (To::value.sharded() && cut_further<position, placed>(To::value.dimension))) {
-    return "an axis further right in the mesh cuts this dimension too, within the slices of this one: convert along "
+    return "an axis further right in the mesh cuts this dimension too, within the slices of this axis: convert along "
            "that axis first, or use redistribute";
   }
   return first_of({explain_placed<Tensor::rank, typename with_placement<position, To, placed>::type>(),
@@ -129,8 +129,8 @@ consteval sentence explain_conversion() {
     return explain_missing_axis();
   } else if constexpr (!std::is_same_v<From, typename Tensor::template placement_on<Axis>> &&
                        To::value.kind != placement_kind::undetermined) {
-    return "this tensor is not placed as the conversion's first placement says: use convert<axis, to>, which reads it "
-           "from the tensor, or give the conversion what it was made for";
+    return "this tensor does not have the placement that the conversion starts from: use convert<axis, to>, which "
+           "reads it from the tensor's type, or pass a tensor with that placement";
   } else {
     return explain_conversion_along<Axis, From, To, Tensor>();
   }
@@ -147,11 +147,11 @@ template <axis_name Axis, class From, class To, class Given, class... Rest>
 consteval sentence explain_converting_call() {
   using given = std::remove_cvref_t<Given>;
   if constexpr (!tensor_type<Given>) {
-    return "what is converted is a tensor, whose type says how it is placed: make one over the data that you have, as "
-           "in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
+    return "only a tensor can be converted, because its type states its placement: make one over your data, as in "
+           "tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
   } else if constexpr (!ends_tensor_call<Rest...>) {
-    return "what follows the tensor are options, as in with(timeout(1s)); an operation is not among them, as a partial "
-           "placement says which one combines it";
+    return "after the tensor, a conversion takes only options, as in with(timeout(1s)); the operation is part of the "
+           "partial placement and is not passed";
   } else if constexpr (std::is_void_v<From>) {
     return explain_convert<Axis, To, given>();
   } else {
@@ -172,7 +172,7 @@ template <class... Named>
   requires(!(sizeof...(Named) == 1 && (placement_type<Named> && ...)))
 constexpr auto why_no_placement() {
   return in_words([]() -> sentence {
-    return "a conversion names the axis, and then how the tensor is to be placed along it, as in convert<\"tp\", "
+    return "a conversion needs the name of an axis and one new placement along it, as in convert<\"tp\", "
            "invariant>(x)";
   });
 }
@@ -180,7 +180,7 @@ constexpr auto why_no_placement() {
 template <class First>
 constexpr auto why_not_placement_first() {
   return in_words([]() -> sentence {
-    return "a conversion names the axis first, and then how the tensor is to be placed along it, as in convert<\"tp\", "
+    return "a conversion needs the name of the axis first, and then the new placement along it, as in convert<\"tp\", "
            "invariant>(x)";
   });
 }
@@ -189,8 +189,8 @@ constexpr auto why_not_placement_first() {
 template <class... Along>
 constexpr auto why_not_along_these() {
   return in_words([]() -> sentence {
-    return "a conversion goes along one axis, which it names without `on`, as in convert<\"tp\", shard<0>>(x); what "
-           "goes along several is redistribute<on<\"tp\", shard<0>>, on<\"dp\", replicated>>(x)";
+    return "a conversion changes the placement along one axis, which is named without `on`, as in convert<\"tp\", "
+           "shard<0>>(x); for several axes, use redistribute<on<\"tp\", shard<0>>, on<\"dp\", replicated>>(x)";
   });
 }
 
@@ -198,20 +198,21 @@ template <class First>
   requires(!std::is_same_v<First, axis_name>)
 constexpr auto why_not_along_a_number() {
   return in_words([]() -> sentence {
-    return "a conversion begins with the name of an axis, a text in quotes, as in convert<\"tp\", invariant>(x)";
+    return "the first template argument of a conversion must be the name of an axis in quotes, as in convert<\"tp\", "
+           "invariant>(x)";
   });
 }
 
 template <template <auto...> class To>
 constexpr auto why_no_dimension() {
   return in_words(
-      []() -> sentence { return "shard is no placement without the dimension that is cut, as in shard<0>"; });
+      []() -> sentence { return "the placement shard needs the dimension that is cut, as in shard<0>"; });
 }
 
 template <template <class...> class To>
 constexpr auto why_no_reduction() {
   return in_words([]() -> sentence {
-    return "partial is no placement without the reduction that is left to do, as in partial<sum>";
+    return "the placement partial needs a reduction, as in partial<sum>";
   });
 }
 

@@ -188,8 +188,8 @@ constexpr auto options_of_counts(const Options& all) {
 template <class Comm>
 [[noreturn]] HOCKET_COLD void refuse_uncounted(const Comm& comm, const std::source_location& site) {
   raise(errc::invalid_argument,
-        "on some rank nobody has said how many elements its partial means stand for: call set_count on every rank, or "
-        "make the means by mean_over",
+        "on at least one rank, the number of elements that its partial means stand for is not set: call set_count on "
+        "every rank, or make the means with mean_over",
         {.operation = "mean", .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 

@@ -34,9 +34,9 @@ concept explained_by_extents = extent_like<Given> || some_are_fractions<Given> |
 
 consteval sentence explain_extent_count(std::size_t given, std::size_t wanted) {
   if (given < wanted) {
-    return "an extent is missing: give one for each extent of the tensor's type that is dynamic, in order";
+    return "an extent is missing: pass one for each dynamic extent of the tensor's type, in order";
   }
-  return "an extent too many: give one for each extent of the tensor's type that is dynamic";
+  return "too many extents: pass one for each dynamic extent of the tensor's type";
 }
 
 template <std::size_t Given, std::size_t Wanted>
@@ -49,7 +49,7 @@ template <class... Given>
   requires some_are_fractions<Given...>
 constexpr auto why_no_whole_numbers() {
   return in_words(
-      []() -> sentence { return "an extent is a whole number: of a floating-point one, the fraction would be lost"; });
+      []() -> sentence { return "an extent must be an integer: a floating-point number would lose its fraction"; });
 }
 
 }  // namespace detail

@@ -13,14 +13,13 @@ namespace detail {
 /// What a rule forbids, or nothing.
 consteval sentence explain_use(misuse why) {
   switch (why) {
-    case misuse::operand_count: return "the rule's subscripts have another number of operands than this call";
+    case misuse::operand_count: return "the rule's subscripts and this call have different numbers of operands";
     case misuse::no_such_dimension: return "an operand is sharded along a dimension that its subscripts do not have";
     case misuse::invariant_with_others:
       return "an invariant operand is used beside one that is not: convert it to replicated first, which moves "
              "nothing, and sums its gradients over the ranks in the backward pass";
     case misuse::varying_with_shard:
-      return "an operand that varies without being a slice is used beside a slice: say which slice it is, or make both "
-             "varying";
+      return "a varying operand is used beside a slice: place it as shard<d> if it is a slice, or make both varying";
     case misuse::different_shards: return "operands are sharded along different dimensions: redistribute one of them";
     case misuse::whole_with_shard:
       return "one operand has a slice of a dimension and another one the whole of it: convert the whole one to the "
@@ -29,8 +28,8 @@ consteval sentence explain_use(misuse why) {
       return "the function needs this dimension whole, and the operand is sharded along it: gather it first, or shard "
              "another dimension";
     case misuse::reduced_without_rule:
-      return "the function reduces a dimension along which its operand is sharded, and no rule says how the ranks' "
-             "results combine: use sum_over, maximum_over or mean_over, or gather the operand first";
+      return "the function reduces a dimension along which its operand is sharded, and no rule specifies how the "
+             "ranks' results combine: use sum_over, maximum_over or mean_over, or gather the operand first";
     case misuse::partial_in_nonlinear:
       return "a non-linear function of partial results is not the partial result of the function: reduce the operand "
              "first, by converting it to replicated, invariant or shard<d>";
@@ -43,8 +42,8 @@ consteval sentence explain_use(misuse why) {
       return "a partial sum times data that differ from rank to rank is not a partial sum: reduce the partial sum "
              "first";
     case misuse::partial_without_rule:
-      return "a partial mean or maximum can't be computed with: reduce it first, by converting it to replicated or "
-             "invariant";
+      return "a partial mean or maximum can't be used in a computation: reduce it first, by converting it to "
+             "replicated or invariant";
     default: return {};
   }
 }

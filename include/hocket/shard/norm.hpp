@@ -44,7 +44,7 @@ double squared_norm_of(const Options& options, const std::source_location& site,
   (static_cast<void>(checked_mesh(rest.mesh())), ...);
   if (!((first.mesh() == rest.mesh()) && ...)) {
     raise(errc::invalid_argument,
-          "the tensors are on different meshes: take the norm of those of each mesh, and add the squares",
+          "the tensors are on different meshes: call squared_norm for each mesh, and add the results",
           {.operation = "norm", .rank = first.mesh().rank(), .ranks = first.mesh().size(), .site = site});
   }
   const double own = (squares_counted_here(first) + ... + squares_counted_here(rest));

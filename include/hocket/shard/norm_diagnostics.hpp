@@ -37,15 +37,15 @@ template <class Tensor>
 consteval sentence explain_norm_of_one() {
   using placed = typename Tensor::placements_type;
   if (any_partial<placed>()) {
-    return "the norm of partial results is not the norm of what they are parts of: reduce the tensor first";
+    return "the norm of partial results is not the norm of the whole: reduce the tensor first";
   }
   if (any_varying<placed>()) {
-    return "whether varying data are copies, slices or summands is not known, and so not their norm: make the tensor "
-           "with shard<d>, or convert it";
+    return "varying data may be copies, slices or summands, so their norm is unknown: make the tensor with shard<d>, "
+           "or convert it";
   }
   if (!requires(const typename Tensor::element_type& each) { static_cast<double>(each); }) {
-    return "the norm is that of elements which are numbers, and summed as double: hold complex ones as real and "
-           "imaginary parts, along a dimension of the tensor";
+    return "the norm needs elements that can be converted to double: store complex numbers as real and imaginary "
+           "parts, along a dimension of the tensor";
   }
   return {};
 }
@@ -53,7 +53,7 @@ consteval sentence explain_norm_of_one() {
 template <class First, class... Rest>
 consteval sentence explain_norm_of() {
   if (!(std::is_same_v<typename First::mesh_type, typename Rest::mesh_type> && ...)) {
-    return "the tensors are on different meshes: take the norm of those of each mesh, and add the squares";
+    return "the tensors are on different meshes: call squared_norm for each mesh, and add the results";
   }
   return first_of({explain_norm_of_one<First>(), explain_norm_of_one<Rest>()...});
 }
@@ -65,8 +65,8 @@ inline constexpr bool have_norm = !explain_norm_of<std::remove_const_t<Tensors>.
 template <class... Given>
 struct norm_call {
   static consteval sentence explain() {
-    return "a norm is that of tensors, whose types say which elements are copies: pass the tensors themselves, not "
-           "their elements or views, or a tuple of tensors, as std::tie makes, and options";
+    return "a norm takes tensors, whose types state which elements are copies: pass the tensors themselves, not their "
+           "elements or views, or a tuple of tensors, as std::tie returns, and then options";
   }
 };
 template <class... Tensors>

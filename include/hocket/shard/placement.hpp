@@ -88,7 +88,7 @@ template <class Reduction = void>
 struct partial {
   static constexpr bool is_reduction = !std::is_void_v<Reduction> && !std::is_arithmetic_v<Reduction>;
   static_assert(is_reduction,
-                "partial<...> names the reduction that is left to do: sum, mean, or an operation such as maximum");
+                "partial<...> must name a reduction: sum, mean, or an operation such as maximum");
   static constexpr placement value{is_reduction ? placement_kind::partial_other : placement_kind::undetermined};
 };
 
@@ -124,8 +124,8 @@ template <class Placement>
 struct gradient_of {
   static_assert(
       !Placement::value.partial(),
-      "only partial<sum> can be differentiated: a maximum or a mean over ranks is for the forward pass alone; "
-      "for the gradient of a mean, differentiate the sum and divide by the count");
+      "only partial<sum> can be differentiated: a maximum or a mean over ranks is for the forward pass alone; for the "
+      "gradient of a mean, differentiate the sum and divide by the count");
   // invariant, varying, shard
   using type = std::conditional_t<Placement::value.partial(), undetermined, Placement>;
 };
@@ -251,8 +251,8 @@ template <axis_name Axis, bool Placed>
 struct axis_must_be_placed {
   static_assert(
       Placed,
-      "this tensor says nothing of an axis of its mesh: add on<\"...\", placement>, or elsewhere<placement> for "
-      "all axes that are not named");
+      "this tensor has no placement along an axis of its mesh: add on<\"...\", placement>, or elsewhere<placement> "
+      "for all axes that are not named");
 };
 
 /// Placements that were found for axes.
@@ -294,12 +294,12 @@ template <class Axes, class... Said>
 struct checked_said {
   static constexpr bool by_axis = ((is_on<Said>::value || is_elsewhere<Said>::value) && ...);
   static_assert(by_axis,
-                "a tensor's placements are said as on<\"axis\", placement>, or as elsewhere<placement> for all others");
+                "pass a tensor's placements as on<\"axis\", placement>, or as elsewhere<placement> for all others");
   static constexpr bool are_placements = (says_placement<Said> && ...);
   static_assert(are_placements,
-                "what follows the axis is a placement: replicated, invariant, varying, shard<d> or partial<...>");
+                "the axis must be followed by a placement: replicated, invariant, varying, shard<d> or partial<...>");
   static_assert(!by_axis || said_once<Said...>(),
-                "the placement along one axis, or elsewhere, is said twice: only one of them can hold");
+                "the placement along one axis, or elsewhere, is given twice: give it once");
   static constexpr bool value = (axis_said_must_exist<Axes, Said>::value && ...);
 };
 

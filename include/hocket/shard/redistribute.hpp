@@ -276,7 +276,7 @@ using redistributed_t =
 template <class Mesh>
 [[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh, const std::source_location& site) {
   raise(errc::invalid_argument,
-        "no sequence of moves leads from this placement to the wanted one: redistribute along one axis after the other",
+        "no sequence of moves leads from this placement to the requested one: redistribute along one axis at a time",
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 

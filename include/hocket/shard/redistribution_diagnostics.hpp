@@ -37,13 +37,13 @@ inline constexpr bool axis_exists<Axes, on<Axis, Placement, IsPlacement>> = has_
 template <class Axes, class... Said>
 consteval sentence explain_said() {
   if (!((is_on<Said>::value || is_elsewhere<Said>::value) && ...)) {
-    return "a tensor's placements are said as on<\"axis\", placement>, or as elsewhere<placement> for all others";
+    return "pass a tensor's placements as on<\"axis\", placement>, or as elsewhere<placement> for all others";
   }
   if (!(says_placement<Said> && ...)) {
-    return "what follows the axis is a placement: replicated, invariant, varying, shard<d> or partial<...>";
+    return "the axis must be followed by a placement: replicated, invariant, varying, shard<d> or partial<...>";
   }
   if (!said_once<Said...>()) {
-    return "the placement along one axis, or elsewhere, is said twice: only one of them can hold";
+    return "the placement along one axis, or elsewhere, is given twice: give it once";
   }
   if (!(axis_exists<Axes, Said> && ...)) return explain_missing_axis();
   return {};
@@ -52,16 +52,16 @@ consteval sentence explain_said() {
 consteval sentence explain_kind(redistribution_kind kind) {
   switch (kind) {
     case redistribution_kind::varying:
-      return "varying data are no parts of a whole, so they can't be redistributed: make the tensor with shard<d> if "
+      return "varying data are not parts of a whole, so they can't be redistributed: make the tensor with shard<d> if "
              "its parts are slices, or convert it to partial<sum>";
     case redistribution_kind::replicated_to_invariant:
-      return "replicated data can't become invariant: the gradients of a replicated value are summands, and nobody "
-             "would add them; make it invariant where it is made, from partial<sum> or shard<d>";
+      return "replicated data can't become invariant: the gradients of a replicated value are summands, and no rank "
+             "would add them; make the value invariant where it is computed, from partial<sum> or shard<d>";
     case redistribution_kind::other_reduction:
       return "a partial result can't become one of another reduction: reduce it first";
     case redistribution_kind::made_partial:
-      return "only replicated data can be made partial, and only partial<sum>: what is sharded or invariant would have "
-             "to be gathered first, and be counted once";
+      return "only replicated data can be made partial, and only partial<sum>: make sharded or invariant data "
+             "replicated first";
     default: return {};
   }
 }
@@ -147,14 +147,14 @@ consteval sentence explain_other_mesh() {
     return "the tensor on the other mesh must have the same element type and extents";
   }
   if (any_of_kind<from>(placement_kind::varying) || any_of_kind<to>(placement_kind::varying)) {
-    return "varying data are no parts of a whole, so they can't go to another mesh";
+    return "varying data are not parts of a whole, so they can't be moved to another mesh";
   }
   if (any_of_kind<to>(placement_kind::partial_sum) || any_of_kind<to>(placement_kind::partial_mean) ||
       any_of_kind<to>(placement_kind::partial_other)) {
     return "a tensor can't become partial on another mesh: make it replicated there, and then partial";
   }
   if (any_of_kind<from>(placement_kind::replicated) && any_of_kind<to>(placement_kind::invariant)) {
-    return "replicated data can't become invariant, on another mesh neither: make it replicated there";
+    return "replicated data can't become invariant, not even on another mesh: make the tensor replicated there";
   }
   return {};
 }
@@ -182,15 +182,15 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
 
   static consteval sentence explain() {
     if constexpr (!tensor_type<Given>) {
-      return "what is redistributed is a tensor, whose type says how it is placed: make one over the data that you "
-             "have, as in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
+      return "only a tensor can be redistributed, because its type states its placement: make one over your data, as "
+             "in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
     } else if constexpr (sizeof...(Said) == 1 && (tensor_type<Said> && ...)) {
       return explain_to_type<Said...>(said_list<Rest...>());
     } else if constexpr (Explains) {
       return explain_new_placements<tensor, Said...>();
     } else if constexpr (!ends_tensor_call<Rest...>) {
-      return "what follows a tensor that gets other placements on its own mesh are options, as in with(timeout(1s)); "
-             "to another mesh, say the whole type: redistribute<to_type>(x, other_mesh)";
+      return "after the tensor, a redistribution on the tensor's own mesh takes only options, as in "
+             "with(timeout(1s)); for another mesh, pass the whole type: redistribute<to_type>(x, other_mesh)";
     } else {
       return explain_redistributed<tensor, Said...>();
     }
@@ -199,8 +199,8 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
  private:
   template <class To>
   static consteval sentence explain_to_type(said_list<>) {
-    return "a whole type says what a tensor becomes on another mesh, and there is no mesh: pass it, as in "
-           "redistribute<to_type>(x, mesh); on its own mesh, say placements: redistribute<on<\"tp\", shard<0>>>(x)";
+    return "a redistribution to a whole type needs the other mesh: pass it, as in redistribute<to_type>(x, mesh); on "
+           "the tensor's own mesh, pass placements: redistribute<on<\"tp\", shard<0>>>(x)";
   }
   template <class To, class Next, class... Others>
   static consteval sentence explain_to_type(said_list<Next, Others...>) {
@@ -208,8 +208,8 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
       return explain_to_type<To>(said_list<>());
     } else if constexpr (!std::is_convertible_v<const Next&, const typename To::mesh_type&> ||
                          !ends_tensor_call<Others...>) {
-      return "what follows a tensor that goes to another mesh is that mesh, of the type that the tensor's new type "
-             "names, and options last: redistribute<to_type>(x, mesh, with(...))";
+      return "after the tensor, a redistribution to another mesh takes that mesh, of the type that the tensor's new "
+             "type names, and then options: redistribute<to_type>(x, mesh, with(...))";
     } else if constexpr (Explains) {
       return explain_other_mesh<tensor, To>();
     } else {
@@ -227,8 +227,8 @@ constexpr auto why_not_redistributed() {
 template <axis_name Axis>
 constexpr auto why_not_said_apart() {
   return in_words([]() -> sentence {
-    return "a redistribution says each axis together with its placement, as in redistribute<on<\"tp\", "
-           "replicated>>(x); along one axis alone, there is convert<\"tp\", replicated>(x)";
+    return "a redistribution takes each axis together with its placement, as in redistribute<on<\"tp\", "
+           "replicated>>(x); along one axis alone, use convert<\"tp\", replicated>(x)";
   });
 }
 

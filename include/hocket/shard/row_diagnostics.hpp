@@ -39,12 +39,12 @@ consteval sentence explain_rows() {
     return explain_missing_axis();
   } else {
     if (!has_own_rows<typename Tensor::template placement_on<Axis>>) {
-      return "rows are exchanged among ranks that have different ones: the tensor must be placed as shard<0> or "
-             "varying along this axis";
+      return "only ranks that have different rows can exchange them: the tensor must be placed as shard<0> or varying "
+             "along this axis";
     }
     if (others_cut_rows<typename Tensor::placements_type>(Tensor::axes::find(Axis))) {
-      return "another axis cuts the rows, too, so that nobody could tell how many there are after an exchange: convert "
-             "along that axis first, or exchange along the product of both as an axis of another mesh";
+      return "another axis cuts the rows, too, so that their number after an exchange would be unknown: convert along "
+             "that axis first, or exchange along the product of both as an axis of another mesh";
     }
     if (Tensor::rank == 0 || Tensor::extents_type::sizes.front() != dynamic) {
       return "ranks receive different numbers of rows: make the first of the tensor's extents dynamic";
@@ -61,9 +61,10 @@ inline constexpr bool has_rows = !explain_rows<Axis, std::remove_cvref_t<Tensor>
 template <axis_name Axis, class Given, class Counts>
 consteval sentence explain_routing() {
   if constexpr (!tensor_type<Given>) {
-    return "the rows to route are those of a tensor that is cut by rows along this axis";
+    return "route_rows and its exchanges take a tensor that is placed as shard<0> or varying along this axis";
   } else if constexpr (!std::is_convertible_v<Counts, std::vector<std::size_t>>) {
-    return "how many rows go to each rank along the axis, or come from it, is a std::vector<std::size_t>";
+    return "pass the numbers of rows that go to each rank along the axis, or come from it, as a "
+           "std::vector<std::size_t>";
   } else {
     return explain_rows<Axis, Given>();
   }
@@ -78,7 +79,7 @@ constexpr auto why_not_routed() {
 template <class... Axes>
 constexpr auto why_not_along_no_axis() {
   return in_words(
-      []() -> sentence { return "rows are routed along an axis, which is named: route_rows<\"ep\">(x, counts)"; });
+      []() -> sentence { return "route_rows needs the name of an axis, as in route_rows<\"ep\">(x, counts)"; });
 }
 
 /// What is wrong with a call of an exchange of rows that are placed as `From`.
@@ -91,8 +92,8 @@ consteval sentence explain_exchange() {
     if constexpr (wrong) {
       return wrong;
     } else if constexpr (!std::is_same_v<From, typename Given::template placement_on<Axis>>) {
-      return "these rows are not placed as those that the exchange was made for: an exchange of shard<0> makes varying "
-             "rows, and its backward() takes these";
+      return "these rows do not have the placement that the exchange was made for: an exchange of shard<0> rows "
+             "returns varying rows, and its backward() takes varying rows";
     } else {
       return {};
     }

@@ -158,8 +158,8 @@ template <subscripts Labels>
 struct labelled {
   static_assert(
       Labels.well_formed(),
-      "subscripts look like \"mk,kn->mn\": letters for the dimensions of each operand, no letter twice in one, "
-      "then those of the result, each of which some operand has");
+      "subscripts must look like \"mk,kn->mn\": one letter for each dimension of each operand, no letter twice in one "
+      "operand, then the letters of the result, each of which an operand must have");
   static constexpr subscripts labels = Labels;
 };
 

@@ -99,7 +99,7 @@ struct passed_on {
 };
 
 [[noreturn]] HOCKET_COLD inline void refuse_moved_from() {
-  raise(errc::invalid_argument, "this tensor, or the mesh that it is made on, was moved from: use what it was moved to",
+  raise(errc::invalid_argument, "this tensor or its mesh was moved from: use the object that it was moved to",
         {.operation = "tensor"});
 }
 
@@ -135,7 +135,7 @@ class sharded_tensor {
   static_assert(Placed::size == Mesh::dimensions, "a tensor has one placement for each axis of its mesh");
   static_assert(std::is_trivially_copyable_v<T>, "elements of a tensor must be trivially copyable");
   static_assert(detail::one_reduction(Placed()),
-                "partial results of two reductions, along two axes, have no order in which they combine: reduce the "
+                "partial results of two different reductions along two axes combine in no defined order: reduce the "
                 "tensor along one of the axes first");
   static_assert(detail::dimensions_exist<rank>(Placed::values),
                 "the tensor has no dimension d to cut for shard<d>: dimensions are counted from 0");
@@ -376,14 +376,14 @@ class sharded_tensor {
     for (const std::size_t each : sizes) detail::append(product, {product.empty() ? "" : " x ", each});
     raise(errc::invalid_argument,
           detail::concat({"the tensor has ", product, " elements of ", sizeof(T),
-                          " bytes, more than can be counted: 2^63 bytes and above"}),
+                          " bytes, which exceeds the limit of 2^63 - 1 bytes"}),
           {.operation = "tensor", .site = site});
   }
 
   [[noreturn]] HOCKET_COLD static void refuse_extent(const Mesh& mesh, std::size_t dimension, std::size_t size,
                                                      const std::source_location& site) {
     raise(errc::invalid_argument,
-          detail::concat({"extent ", dimension, " is ", size, "; the tensor's type says ", Extents::sizes[dimension]}),
+          detail::concat({"extent ", dimension, " is ", size, "; the tensor's type has ", Extents::sizes[dimension]}),
           {.operation = "tensor", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 
@@ -412,14 +412,14 @@ struct mesh_must_be_mesh {
   static constexpr bool has_axes = requires { typename bare::axes; };
   static constexpr bool is_mesh = std::is_same_v<Mesh, bare> && has_axes;
   static_assert(is_mesh || Misplaced,
-                "the third argument of tensor<...> is the type of a mesh, without const or reference");
+                "the third argument of tensor<...> must be the type of a mesh, without const or reference");
   using type = std::conditional_t<has_axes && !Misplaced, bare, no_mesh>;
 };
 
 template <class Extents>
 struct extents_must_be_extents {
   static_assert(are_extents<Extents>,
-                "the second argument of tensor<...> is extents<...>: a number, or dynamic, for each dimension");
+                "the second argument of tensor<...> must be extents<...>: a number, or dynamic, for each dimension");
   using type = std::conditional_t<are_extents<Extents>, Extents, extents<>>;
 };
 

@@ -49,7 +49,7 @@ template <class Given, class Mesh>
 inline constexpr bool is_wrong_mesh = other_than_mesh<Given, Mesh> && !std::is_same_v<Mesh, no_mesh>;
 
 consteval sentence explain_wrong_mesh() {
-  return "a tensor is made on a mesh of the type that its own type names: neither on a communicator nor on a mesh of "
+  return "a tensor must be made on a mesh of the type that its own type names, not on a communicator or on a mesh of "
          "other axes";
 }
 
@@ -85,9 +85,9 @@ template <class Given, class Extents>
   requires other_than_extents<Given, Extents>
 constexpr auto why_no_extents() {
   return in_words([]() -> sentence {
-    return "what follows the mesh are the extents that the tensor's type leaves open, in braces, and then the storage: "
-           "tensor_type x(mesh, {3, 2}, storage), or x(mesh, {}, storage) where it leaves none; a range of extents is "
-           "a std::array<std::size_t, n> or a std::span<const std::size_t>";
+    return "after the mesh, pass the extents that the tensor's type leaves open, in braces, and then the storage: "
+           "tensor_type x(mesh, {3, 2}, storage), or x(mesh, {}, storage) if it leaves none open; a range of extents "
+           "must be a std::array<std::size_t, n> or a std::span<const std::size_t>";
   });
 }
 
@@ -102,8 +102,8 @@ constexpr auto why_not_without_braces() {
 template <class Element>
 constexpr auto why_not_at_a_pointer() {
   return in_words([]() -> sentence {
-    return "a pointer does not tell how many elements there are: pass std::span(data, count), whose size is compared "
-           "with that of this rank's part";
+    return "a pointer does not state the number of elements: pass std::span(data, count), whose size is compared with "
+           "that of this rank's part";
   });
 }
 
@@ -118,8 +118,8 @@ template <class Storage, class T>
   requires other_than_storage<Storage, T>
 constexpr auto why_not_in_this_storage() {
   return in_words([]() -> sentence {
-    return "a tensor's storage is a contiguous range of the tensor's own element type, which can be written unless "
-           "that type is const, and which is more than a temporary";
+    return "a tensor's storage must be a contiguous range of the tensor's element type, writable unless that type is "
+           "const, and not a temporary";
   });
 }
 
@@ -131,9 +131,9 @@ concept view_of_tensor = mdspan_like<View> && View::rank() == Rank && requires(c
 
 template <class View, std::size_t Rank>
 consteval sentence explain_view() {
-  if (View::rank() != Rank) return "the view has another number of dimensions than the tensor";
-  return "the view's elements are constant or of another type, and those of the tensor are not: a tensor of constant "
-         "elements is a tensor<const T, ...>";
+  if (View::rank() != Rank) return "the view and the tensor have different numbers of dimensions";
+  return "the view's elements are const or have another type than the tensor's elements: for const elements, make a "
+         "tensor<const T, ...>";
 }
 
 template <class View, class T, std::size_t Rank>
@@ -148,14 +148,14 @@ constexpr auto why_not_over_this_view() {
 template <class From, class To>
 consteval sentence explain_other_tensor() {
   if (!std::is_same_v<typename From::mesh_type, typename To::mesh_type>) {
-    return "a tensor does not go to another mesh by itself: redistribute<to_type>(x, mesh) moves it there";
+    return "a tensor is not moved to another mesh implicitly: use redistribute<to_type>(x, mesh)";
   }
   if (!std::is_same_v<typename From::placements_type, typename To::placements_type>) {
-    return "this tensor is placed in another way than the one that is wanted here: convert<\"axis\", placement>(x) "
-           "changes that along one axis, redistribute<on<\"axis\", placement>, ...>(x) along several";
+    return "this tensor has another placement than the one required here: convert<\"axis\", placement>(x) changes it "
+           "along one axis, redistribute<on<\"axis\", placement>, ...>(x) along several";
   }
-  return "a tensor does not become one of other elements or extents by itself: borrow(x) makes one of constant "
-         "elements, copy(x) one whose elements can be written to, and apply computes others";
+  return "a tensor is not converted to other elements or extents implicitly: borrow(x) makes a tensor of const "
+         "elements, copy(x) one whose elements can be written to, and apply computes other elements";
 }
 
 /// Whether an error has been reported for one of two tensors' types.
@@ -174,15 +174,15 @@ constexpr auto why_not_made_of() {
 template <class Given>
 constexpr auto why_not_copied() {
   return in_words([]() -> sentence {
-    return "what hocket::copy copies is a tensor: a range is copied by its own constructor, or by std::copy";
+    return "hocket::copy copies only tensors: copy a range by its own constructor, or by std::copy";
   });
 }
 
 template <class Tensor>
 constexpr auto why_not_borrowed() {
   return in_words([]() -> sentence {
-    return "what is borrowed from a temporary tensor ends before it can be used: give the tensor a name, or use it "
-           "without borrow";
+    return "the storage of a temporary tensor ends before the borrowed tensor can be used: give the tensor a name, or "
+           "use it without borrow";
   });
 }
 
@@ -194,8 +194,8 @@ inline constexpr bool is_written_to<Tensor> =
     !std::is_const_v<std::remove_pointer_t<decltype(std::declval<Tensor&>().elements().data())>>;
 
 consteval sentence explain_not_written_to() {
-  return "what is written to is a tensor that has a name, and elements that are not constant: neither a temporary nor "
-         "a const tensor, nor what borrow makes";
+  return "a tensor that is written to must have a name, and elements that are not const: it can't be a temporary, a "
+         "const tensor, or the result of borrow";
 }
 
 template <class Tensor>
@@ -213,12 +213,12 @@ inline constexpr bool is_value_of_indices<Value, Tensor> =
 template <class Given, class Value>
 consteval sentence explain_fill() {
   if (!tensor_type<Given>) {
-    return "what is filled by a function of indices is a tensor: of a range alone, nobody knows which elements of the "
-           "whole it has";
+    return "only a tensor can be filled by a function of indices: the type of a range does not state which elements "
+           "of the whole it has";
   }
   if (!is_value_of_indices<Value, Given>) {
     return "fill takes a function of the indices of an element, which are an array: [](const auto& at) { return at[0] "
-           "+ 0.5; }; the same value everywhere is std::ranges::fill(x.elements(), value)";
+           "+ 0.5; }; to set one value everywhere, use std::ranges::fill(x.elements(), value)";
   }
   return explain_not_written_to();
 }

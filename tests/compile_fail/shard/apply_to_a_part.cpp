@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the operands of apply are tensors: of a part alone
+// expect: the operands of apply must be tensors: the type of a part
 //
 // Its placement was left behind.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the first argument of apply is a rule that says what the function is
+// expect: the first argument of apply must be a rule that describes the function
 //
 // The other way round.
 #include "setting.hpp"

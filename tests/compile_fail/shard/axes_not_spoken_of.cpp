@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this tensor says nothing of an axis of its mesh
+// expect: this tensor has no placement along an axis of its mesh
 //
 // No placement at all, on three axes: that is one error, not three.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this tensor says nothing of an axis of its mesh
+// expect: this tensor has no placement along an axis of its mesh
 //
 // What the ranks along tp have is not said.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the placement along one axis, or elsewhere, is said twice
+// expect: the placement along one axis, or elsewhere, is given twice
 //
 // Cut along both dimensions by one axis.
 #include "setting.hpp"

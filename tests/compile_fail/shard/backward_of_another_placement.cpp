@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this tensor is not placed as the conversion's first placement says
+// expect: this tensor does not have the placement that the conversion starts from
 //
 // The backward pass of an all_reduce, given the summands instead of the sum's gradient.
 #include <shard/setting_with_domains.hpp>

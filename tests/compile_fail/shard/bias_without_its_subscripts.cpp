@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the rule's subscripts have another number of operands, or of dimensions of an operand, than this call
+// expect: the rule's subscripts and this call differ in the number of operands, or in the number of dimensions
 //
 // Three operands, and subscripts for two.
 #include "setting.hpp"

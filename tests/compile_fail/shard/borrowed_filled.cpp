@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is written to is a tensor that has a name
+// expect: a tensor that is written to must have a name
 //
 // What is borrowed can only be read.
 #include "setting.hpp"

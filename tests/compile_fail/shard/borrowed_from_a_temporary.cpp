@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is borrowed from a temporary tensor ends before it can be used: give the tensor a name
+// expect: the storage of a temporary tensor ends before the borrowed tensor can be used: give the tensor a name
 //
 // The copy ends with the expression.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: begins with the name of an axis, a text in quotes
+// expect: must be the name of an axis in quotes
 //
 // Axes have names.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a conversion names the axis, and then how
+// expect: a conversion needs the name of an axis and one new placement along it
 //
 // int is no placement.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: partial is no placement without the reduction
+// expect: the placement partial needs a reduction
 //
 // Which reduction is left to do?
 #include <shard/setting_with_domains.hpp>

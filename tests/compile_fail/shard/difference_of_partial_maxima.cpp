@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a partial mean or maximum can't be computed with
+// expect: a partial mean or maximum can't be used in a computation
 //
 // Logits minus their largest, which is known of each rank's columns only.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: an operand that varies without being a slice is used beside a slice
+// expect: a varying operand is used beside a slice
 //
 // What an expert returns is no slice of the sequence until it is sent back.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows a tensor that goes to another mesh is that mesh
+// expect: after the tensor, a redistribution to another mesh takes that mesh
 //
 // The mesh that the tensor is on already.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: an extent too many: give one for each extent of the tensor's type that is dynamic
+// expect: too many extents: pass one for each dynamic extent of the tensor's type
 //
 // The type has the number of columns already.
 #include "setting.hpp"

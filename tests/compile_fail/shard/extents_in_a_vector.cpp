@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows the mesh are the extents
+// expect: after the mesh, pass the extents
 //
 // How many a vector has is not known when compiling, and these may be negative.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows the mesh are the extents
+// expect: after the mesh, pass the extents
 //
 // Negative ones would become large.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the second argument of tensor<...> is extents<...>
+// expect: the second argument of tensor<...> must be extents<...>
 //
 // Numbers of dimensions are part of the type, as extents.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: an extent is a whole number
+// expect: an extent must be an integer
 //
 // Half a row.
 #include <shard/setting_with_domains.hpp>

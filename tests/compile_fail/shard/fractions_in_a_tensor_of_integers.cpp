@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a tensor does not become one of other elements or extents by itself
+// expect: a tensor is not converted to other elements or extents implicitly
 //
 // Elements are not converted one by one.
 #include "setting.hpp"

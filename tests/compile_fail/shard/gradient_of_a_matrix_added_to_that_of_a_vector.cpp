@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the gradient has another number of dimensions than the total
+// expect: the gradient and the total have different numbers of dimensions
 //
 // The gradient of the weight, for that of the bias.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the gradient has other extents than the total
+// expect: the gradient and the total have different extents
 //
 // Gradients of two weights, taken for each other.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the tensor is placed so already; reducing it once more would count it once per rank
+// expect: the tensor already has this placement; reducing it again would count it once per rank
 //
 // Nothing would be reduced.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: means are of a floating type
+// expect: means need a floating-point element type
 //
 // The weights of means are numbers of the same type.
 #include <shard/setting_with_domains.hpp>

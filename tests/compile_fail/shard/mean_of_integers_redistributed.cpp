@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the mean of integers is no integer, and each rank's share of it even less
+// expect: the mean of integers is not an integer
 //
 // As mean_of_integers, by the other way.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the third argument of tensor<...> is the type of a mesh, without const or reference
+// expect: the third argument of tensor<...> must be the type of a mesh, without const or reference
 //
 // The type of a constant, as decltype gives it.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: an extent is missing: give one for each extent of the tensor's type that is dynamic, in order
+// expect: an extent is missing: pass one for each dynamic extent of the tensor's type, in order
 //
 // A vector of how many elements?
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the norm is that of elements which are numbers
+// expect: the norm needs elements that can be converted to double
 //
 // The square of a complex number is none of its size.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a norm is that of tensors, whose types say which elements are copies
+// expect: a norm takes tensors, whose types state which elements are copies
 //
 // No tensor, and so no mesh whose ranks could agree on a norm.
 #include <shard/setting_with_domains.hpp>

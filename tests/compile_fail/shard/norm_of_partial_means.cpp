@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the norm of partial results is not the norm of what they are parts of
+// expect: the norm of partial results is not the norm of the whole
 //
 // A gradient that was averaged per rank, and not over the ranks.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the norm of partial results is not the norm of what they are parts of
+// expect: the norm of partial results is not the norm of the whole
 //
 // As of one gradient.
 #include <shard/setting_with_domains.hpp>

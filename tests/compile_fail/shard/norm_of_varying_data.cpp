@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: whether varying data are copies, slices or summands is not known
+// expect: varying data may be copies, slices or summands
 //
 // Whose elements count, and how often?
 #include <shard/setting_with_domains.hpp>

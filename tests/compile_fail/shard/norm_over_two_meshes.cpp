@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the tensors are on different meshes: take the norm of those of each mesh
+// expect: the tensors are on different meshes: call squared_norm for each mesh
 //
 // Experts' gradients are spread over other axes than dense ones.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is added to a tensor is a tensor
+// expect: accumulate takes two tensors
 //
 // To all elements: once in each of the copies, or summands.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the operands have several element types, and nobody has said which the result has
+// expect: the operands have several element types: pass the element type of the result
 //
 // A mask of integers times data: a result of integers would be zero.
 #include "setting.hpp"

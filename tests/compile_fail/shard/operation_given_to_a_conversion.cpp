@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows the tensor are options, as in with
+// expect: after the tensor, a conversion takes only options, as in with
 //
 // The placement says already how partial results combine.
 #include <shard/setting_with_domains.hpp>

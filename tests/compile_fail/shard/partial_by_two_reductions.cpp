@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: partial results of two reductions, along two axes, have no order
+// expect: partial results of two different reductions along two axes
 //
 // The sum of maxima is not the maximum of sums.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a partial mean or maximum can't be computed with
+// expect: a partial mean or maximum can't be used in a computation
 //
 // A router's balancing loss: the product of means over the ranks' tokens is not the product of the whole's.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: names the reduction that is left to do
+// expect: must name a reduction
 //
 // What is named is the reduction, not what is reduced.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: names the reduction that is left to do
+// expect: must name a reduction
 //
 // Which reduction is left to do?
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this tensor is placed in another way than the one that is wanted here
+// expect: this tensor has another placement than the one required here
 //
 // The product of slices is a partial sum, whatever the variable is called.
 #include "setting.hpp"

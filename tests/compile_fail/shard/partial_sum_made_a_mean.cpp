@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: only partial<sum> can be made of what is not partial
+// expect: data that are not partial can only become partial<sum>
 //
 // Dividing by the number of ranks is not the mean over elements.
 #include <shard/setting_with_domains.hpp>

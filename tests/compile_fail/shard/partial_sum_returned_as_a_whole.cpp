@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this tensor is placed in another way than the one that is wanted here
+// expect: this tensor has another placement than the one required here
 //
 // What the function promises, nobody did.
 #include "setting.hpp"

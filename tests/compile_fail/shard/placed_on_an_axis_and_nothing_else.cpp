@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows the axis is a placement
+// expect: the axis must be followed by a placement
 //
 // How is it placed along that axis?
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a tensor's placements are said as on<
+// expect: pass a tensor's placements as on<
 //
 // A list of placements in the order of the axes, as other libraries have it.
 #include "setting.hpp"

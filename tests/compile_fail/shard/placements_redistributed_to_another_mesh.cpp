@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows a tensor that gets other placements on its own mesh
+// expect: after the tensor, a redistribution on the tensor's own mesh takes only options
 //
 // Another mesh may have other axes, which these placements say nothing of.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a pointer does not tell how many elements there are: pass std::span\(data, count\)
+// expect: a pointer does not state the number of elements: pass std::span\(data, count\)
 //
 // The caller's storage, of unknown size.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a tensor's placements are said as on<
+// expect: pass a tensor's placements as on<
 //
 // Along which axis?
 #include <shard/setting_with_domains.hpp>

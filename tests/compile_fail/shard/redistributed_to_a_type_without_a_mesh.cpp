@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a whole type says what a tensor becomes on another mesh, and there is no mesh: pass it
+// expect: a redistribution to a whole type needs the other mesh: pass it
 //
 // The type of the result, where the placements would do.
 #include <shard/setting_with_domains.hpp>

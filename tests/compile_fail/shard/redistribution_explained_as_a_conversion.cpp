@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a redistribution says each axis together with its placement
+// expect: a redistribution takes each axis together with its placement
 //
 // The call that it explains does not compile either.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a gradient that is placed in another way can't be added
+// expect: a gradient with another placement can't be added
 //
 // What is reduced already would be counted once per rank by the reduction to come.
 #include "setting.hpp"

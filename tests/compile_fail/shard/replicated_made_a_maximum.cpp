@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: only partial<sum> can be made of what is not partial
+// expect: data that are not partial can only become partial<sum>
 //
 // Only of sums it is known what leaves the whole as it is.
 #include <shard/setting_with_domains.hpp>

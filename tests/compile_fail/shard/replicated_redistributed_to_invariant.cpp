@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: replicated data can't become invariant: .*; make it invariant where it is made
+// expect: replicated data can't become invariant: .*; make the value invariant where it is computed
 //
 // Data of a computation, stored as a parameter.
 #include <shard/setting_with_domains.hpp>

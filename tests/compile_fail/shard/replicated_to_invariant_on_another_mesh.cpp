@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: replicated data can't become invariant, on another mesh neither
+// expect: replicated data can't become invariant, not even on another mesh
 //
 // The way over another mesh does not add the gradients either.
 #include <shard/setting_with_domains.hpp>

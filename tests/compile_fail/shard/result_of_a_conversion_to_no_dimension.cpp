@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: shard is no placement without the dimension
+// expect: the placement shard needs the dimension
 //
 // Along which dimension?
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what follows the tensor are options
+// expect: after the tensor, a conversion takes only options
 //
 // As all_reduce takes one.
 #include <shard/setting_with_domains.hpp>

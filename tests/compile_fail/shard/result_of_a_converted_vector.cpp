@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is converted is a tensor
+// expect: only a tensor can be converted
 //
 // The sentence is the first error, before what follows from it.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the operands of apply are tensors
+// expect: the operands of apply must be tensors
 //
 // The part does not say how it is placed.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is redistributed is a tensor
+// expect: only a tensor can be redistributed
 //
 // Nobody knows how the elements of a vector are placed.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the first argument of apply is a rule
+// expect: the first argument of apply must be a rule
 //
 // The function, and then what it is.
 #include "setting.hpp"

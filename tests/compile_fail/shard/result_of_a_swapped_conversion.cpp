@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a conversion names the axis first
+// expect: a conversion needs the name of the axis first
 //
 // The placement, and then the axis.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: is a std::vector<std::size_t>
+// expect: as a std::vector<std::size_t>
 //
 // Counts of another type, of an exchange that is then used.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: these rows are not placed as those that the exchange was made for
+// expect: these rows do not have the placement that the exchange was made for
 //
 // The results go back by the transpose; forward once more, they would end up on ranks that nobody chose.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the rows to route are those of a tensor
+// expect: route_rows and its exchanges take a tensor
 //
 // Tokens that lie in a vector.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: rows are exchanged among ranks that have different ones
+// expect: only ranks that have different rows can exchange them
 //
 // Each rank would send its copy of all tokens.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: rows are routed along an axis, which is named
+// expect: route_rows needs the name of an axis
 //
 // The counts are those of ranks along some axis, and nothing says which.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: how many rows go to each rank along the axis
+// expect: pass the numbers of rows that go to each rank along the axis
 //
 // Counts of another type would be converted one by one, and negative ones become large.
 #include <shard/setting_with_domains.hpp>

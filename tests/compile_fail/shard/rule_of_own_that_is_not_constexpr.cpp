@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the rule can't be asked when compiling: its static function `result` must be constexpr
+// expect: the rule can't be evaluated at compile time: its static function `result` must be constexpr
 //
 // It runs, but not before the program does.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the rule's subscripts have another number of operands than this call
+// expect: the rule's subscripts and this call have different numbers of operands
 //
 // The labels were changed, the verdict was not.
 #include "setting.hpp"

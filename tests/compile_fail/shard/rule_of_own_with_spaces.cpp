@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: subscripts look like "mk,kn->mn"
+// expect: subscripts must look like "mk,kn->mn"
 //
 // Nothing could be asked of such a rule, so that it would forbid nothing.
 #include "setting.hpp"

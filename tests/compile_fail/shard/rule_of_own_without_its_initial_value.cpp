@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this rule names a reduction, and not what a result is before anything is reduced to it
+// expect: this rule names a reduction, but not the initial value of a result
 //
 // A rank without elements would give zero to the minimum.
 #include "setting.hpp"

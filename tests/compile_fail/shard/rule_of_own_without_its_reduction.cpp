@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this rule's results are partial, and it does not say of which reduction: add `using reduction = ...` to the rule
+// expect: this rule's results are partial, but it names no reduction: add `using reduction = ...` to the rule
 //
 // The smallest of each row: ranks' results are not summands.
 #include "setting.hpp"

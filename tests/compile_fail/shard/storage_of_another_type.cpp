@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a tensor's storage is a contiguous range of the tensor's own element type
+// expect: a tensor's storage must be a contiguous range of the tensor's element type
 //
 // Elements are not converted where they are.
 #include <shard/setting.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a tensor's storage is a contiguous range of the tensor's own element type, which can be written
+// expect: a tensor's storage must be a contiguous range of the tensor's element type, writable unless
 //
 // The tensor could be written to.
 #include <shard/setting.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: subscripts look like
+// expect: subscripts must look like
 //
 // A diagonal is no dimension of a tensor.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: subscripts look like
+// expect: subscripts must look like
 //
 // The result has a letter that no operand has.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: subscripts look like
+// expect: subscripts must look like
 //
 // Letters, commas and an arrow, and nothing else.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: subscripts look like
+// expect: subscripts must look like
 //
 // numpy would guess the result; a rule does not.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a tensor does not go to another mesh by itself
+// expect: a tensor is not moved to another mesh implicitly
 //
 // Other ranks have its parts there.
 #include "setting.hpp"

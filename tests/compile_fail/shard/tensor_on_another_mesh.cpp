@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a tensor is made on a mesh of the type
+// expect: a tensor must be made on a mesh of the type
 //
 // The mesh of the experts, for a tensor of the dense layers.
 #include <shard/setting_with_domains.hpp>

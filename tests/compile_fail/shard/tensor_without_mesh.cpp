@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the third argument of tensor<...> is the type of a mesh
+// expect: the third argument of tensor<...> must be the type of a mesh
 //
 // Its placements follow its extents.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a gradient that is placed in another way can't be added
+// expect: a gradient with another placement can't be added
 //
 // A tied embedding: the table is cut by rows, the projection to logits by columns.
 #include "setting.hpp"

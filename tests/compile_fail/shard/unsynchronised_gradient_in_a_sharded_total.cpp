@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a gradient that is placed in another way can't be added
+// expect: a gradient with another placement can't be added
 //
 // Without the reduce_scatter of each microbatch there is no slice of the gradient to add: sharded gradients can not
 // skip it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: an operand that varies without being a slice is used beside a slice
+// expect: a varying operand is used beside a slice
 //
 // Part of one operand is a slice, and the other one's is anybody's guess.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: varying data are no parts of a whole: only a partial sum can be made of them
+// expect: varying data are not parts of a whole: they can only become a partial sum
 //
 // An all_gather of what is not said to be slices.
 #include <shard/setting_with_domains.hpp>

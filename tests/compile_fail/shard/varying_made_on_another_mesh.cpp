@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: varying data are no parts of a whole, so they can't go to another mesh
+// expect: varying data are not parts of a whole, so they can't be moved to another mesh
 //
 // The copies would become nothing that is known.
 #include <shard/setting_with_domains.hpp>

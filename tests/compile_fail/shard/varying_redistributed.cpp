@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: varying data are no parts of a whole, so they can't be redistributed
+// expect: varying data are not parts of a whole, so they can't be redistributed
 //
 // Nobody knows which slice is whose.
 #include <shard/setting_with_domains.hpp>

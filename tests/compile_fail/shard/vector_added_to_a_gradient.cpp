@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is added to a tensor is a tensor
+// expect: accumulate takes two tensors
 //
 // Nobody knows how the elements of a vector are placed.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what hocket::copy copies is a tensor
+// expect: hocket::copy copies only tensors
 //
 // Only tensors need it: they can't be copied by their constructor.
 #include "setting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: what is filled by a function of indices is a tensor
+// expect: only a tensor can be filled by a function of indices
 //
 // A part alone does not know where in the whole it is.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the view has another number of dimensions than the tensor
+// expect: the view and the tensor have different numbers of dimensions
 //
 // A matrix of the caller's, for a vector.
 #include "setting.hpp"

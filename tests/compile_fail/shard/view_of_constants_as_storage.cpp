@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the view's elements are constant or of another type, and those of the tensor are not
+// expect: the view's elements are const or have another type than the tensor's elements
 //
 // Parameters that are only read.
 #include "setting.hpp"
