@@ -138,6 +138,10 @@ struct column_parallel_forward_call {
   }
 };
 
+/// True for what the forward pass saves for the backward pass.
+template <class Saved>
+inline constexpr bool is_saved_input = requires { typename Saved::from; };
+
 /// (math, saved, weight, gradient, options)
 template <axis_name Axis>
 struct column_parallel_backward_call {
@@ -147,8 +151,8 @@ struct column_parallel_backward_call {
     using saved = typename all::template plain<1>;
     using weight = typename all::template plain<2>;
     using gradient = typename all::template plain<3>;
-    if constexpr (requires { typename saved::from; } && tensor_along<weight, Axis, 2> &&
-                  tensor_along<gradient, Axis, 2> && ends_at<all, 4>) {
+    if constexpr (is_saved_input<saved> && tensor_along<weight, Axis, 2> && tensor_along<gradient, Axis, 2> &&
+                  ends_at<all, 4>) {
       return explain_column_parallel<Axis, void, weight, gradient>();
     } else {
       return layer_arguments<Axis, 2, 2>::template explain<Given...>();
