@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The extents of whole tensors, as part of what a call's ranks must agree on: parts of tensors of different extents
-/// can be of equal sizes, and would be combined without anybody noticing.
+/// The extents of whole tensors, as part of the signature on which the ranks of a call must agree: parts of tensors
+/// with different extents can have equal sizes, and would be combined without an error.
 #pragma once
 
 #include <hocket/core/agreement.hpp>
@@ -14,7 +14,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Stands for the extents of tensors, in order. Never 0.
+/// Returns a hash of the extents of tensors, in order. Never 0.
 template <class... Sizes>
 constexpr std::uint32_t hash_of_extents(const Sizes&... of_tensors) noexcept {
   std::uint64_t hash = sizeof...(Sizes);
@@ -28,11 +28,11 @@ constexpr std::uint32_t hash_of_extents(const Sizes&... of_tensors) noexcept {
   return static_cast<std::uint32_t>(hash) | 1U;
 }
 
-/// `options`, and the extents of `tensors` where types do not tell them. What they tell is equal on all ranks.
+/// Returns `options` with a hash of the extents of `tensors`, unless types, equal on all ranks, contain all extents.
 template <class Options, class... Tensors>
 constexpr decltype(auto) with_extents(const Options& options, const Tensors&... tensors) {
   if constexpr (HOCKET_MISMATCH_DETECTION && ((Tensors::extents_type::dynamic_rank > 0) || ...)) {
-    // As a hint: no collective has to know of it.
+    // A hint, because no collective has to support it.
     return options.and_also(hinted<agreement_property>{{hash_of_extents(tensors.sizes()...)}});
   } else {
     return (options);

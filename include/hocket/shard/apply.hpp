@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Local mathematics on parts of tensors: the caller's function computes, a rule says what it is, and the result's type
-/// follows. What would be wrong somewhere else than on one rank does not compile.
+/// Local computations on parts of tensors: the caller's function computes, a rule describes the function, and the type
+/// of the result follows. A computation that is right on one rank, but wrong on several, does not compile.
 ///
 /// @code
 /// // x: rows cut along dp, columns along tp; w: rows cut along tp. The product of the slices is a partial sum along tp.
@@ -34,7 +34,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The type of a placement that a rule of type Rule gave as a value.
+/// Returns the type of a placement that a rule of type Rule returned as a value.
 template <placement Value, class Rule>
 constexpr auto type_of_placement() noexcept {
   using enum placement_kind;
@@ -57,7 +57,7 @@ constexpr auto type_of_placement() noexcept {
   }
 }
 
-/// Where a letter stands first among a rule's operands. There its extent is read, unless a type tells it.
+/// The first position of a letter in a rule's operands. Its extent is read there, unless it is in a type.
 struct letter_place {
   std::size_t operand = 0;
   std::size_t dimension = 0;
@@ -85,7 +85,7 @@ template <class Mesh>
         {.operation = "apply", .rank = mesh.rank(), .ranks = mesh.size()});
 }
 
-/// The operands of one rule, whose subscripts fit them: extents by letter. What types tell is not looked at again.
+/// The operands of a rule whose subscripts match them: extents by letter. Extents in types are not read at run time.
 template <subscripts Labels, class... Operands>
 struct labelled_operands {
   std::tuple<const Operands&...> all;
@@ -115,8 +115,8 @@ struct labelled_operands {
     });
   }
 
-  /// How many elements of this rank's parts the letters have together that the result lacks: what each element of the
-  /// result stands for.
+  /// Number of elements of this rank's parts that each element of the result stands for: the product of the sizes of
+  /// all letters that the result lacks.
   constexpr double local_volume() const noexcept {
     double volume = 1;
     for_each_place([&]<std::size_t K, std::size_t D>() {
@@ -145,7 +145,7 @@ struct labelled_operands {
   }
 };
 
-/// What `apply` needs to know of one rule and its operands.
+/// The properties of one rule and its operands that `apply` needs.
 template <class T, class Rule, class First, class... Rest>
 struct application {
   static constexpr subscripts labels = Rule::labels;
@@ -191,13 +191,13 @@ struct application {
 
 }  // namespace detail
 
-/// Calls `function(operands' local parts..., result's local part)` and gives back the result, whose type follows from
-/// the operands' placements by `Rule`. Parts are `array_view`s, of the operands const; that of the result is zero
-/// before, or what the rule says is `initial`: the smallest number there is for `maximum_over`.
+/// Calls `function(operands' local parts..., result's local part)` and returns the result, whose type follows from the
+/// operands' placements by `Rule`. Parts are `array_view`s, const for the operands. Before the call, the elements of
+/// the result are zero, or the rule's `initial`: for `maximum_over`, the smallest number of the type.
 ///
-/// Local: nothing is communicated. Parts may be empty. `Element` is the result's element type, that of the operands
-/// unless it is given; operands of several types need it. Throws `invalid_argument` if extents of equal letters differ, or if operands are on two
-/// meshes of one type; and what `function` throws.
+/// Local: no rank communicates. Parts may be empty. `Element` is the element type of the result, by default that of the
+/// operands; pass it if the operands have several types. Throws `invalid_argument` if extents of equal letters differ,
+/// or if operands are on two meshes of one type; passes on exceptions from `function`.
 template <class Element = void, placement_rule Rule, class Function, tensor_type First, tensor_type... Rest>
   requires detail::is_applied<Element, Rule, First, Rest...>
 HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
@@ -215,7 +215,7 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
   return result;
 }
 
-// Deleted: the template arguments that the compiler prints say why, and for what a rule forbids, along which axis.
+// Deleted: the compiler prints the reason as a template argument, and if a rule forbids the call, also the axis.
 template <class Element = void, class First, class... Rest,
           auto Why = detail::why_not_applied<Element, First, Rest...>()>
 detail::not_understood apply(const First&, const Rest&...) = delete;
@@ -224,14 +224,14 @@ template <class Element = void, class Rule, class Function, class... Operands,
           axis_name Along = detail::axis_of_misuse<Element, Rule, Operands...>()>
 detail::not_understood apply(const Rule&, const Function&, const Operands&...) = delete;
 
-/// Only declared, for what follows an error in a rule's type, so that no other error does.
+/// Only declared: called after an error in a rule's type, so that no other error follows.
 template <class Element = void, class Rule, class Function, tensor_type... Operands>
   requires detail::refused_for_subscripts<Rule>
 detail::not_understood apply(const Rule&, const Function&, const Operands&...);
 
-/// Adds `addend` to `total`, element by element: for gradients of several uses of one value, or of several
-/// microbatches. Both must be placed alike; a summand that is placed in another way is counted wrongly, and does not
-/// compile.
+/// Adds `addend` to `total`, element by element, as for gradients of several uses of one value, or of several
+/// microbatches. Both must have the same placement: with another one, elements would be counted too often or not at
+/// all, so that the call does not compile.
 template <tensor_type Total, tensor_type Addend>
   requires detail::is_accumulated<Total&, Addend>
 void accumulate(Total& total, const Addend& addend,
@@ -249,7 +249,7 @@ void accumulate(Total& total, const Addend& addend,
   }
 }
 
-/// Deleted: see what it says.
+/// Deleted: the template argument `Why` is the reason.
 template <class Total, class Addend, auto Why = detail::why_not_accumulated<Total, Addend>()>
 void accumulate(Total&&, const Addend&, const auto&...) = delete;
 

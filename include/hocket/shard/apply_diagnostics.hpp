@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of local mathematics that would be wrong somewhere: the first thing that is wrong with an
-/// `apply` or an `accumulate`, in words. Each `why_...` is the template argument of a deleted overload: see
-/// shard/tensor_diagnostics.hpp.
+/// Error messages of the compiler for an invalid call of `apply` or `accumulate`: each describes the first error of the
+/// call. Each `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,18 +22,18 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-// ── What a rule says ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Rules ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Whether a rule says of which reduction its partial results are.
+/// Whether a rule names the reduction of its partial results.
 template <class Rule>
 inline constexpr bool names_reduction = requires { typename Rule::reduction; };
 
-/// Whether a rule that names a reduction says what a result is before anything is reduced to it: a rank whose part is
-/// empty leaves its result so, and that is reduced with the others'.
+/// Whether a rule that names a reduction also has an initial value for results: a rank with an empty part contributes
+/// this value to the reduction.
 template <class Rule, class Element>
 inline constexpr bool names_initial = !names_reduction<Rule> || requires { Rule::template initial<Element>(); };
 
-/// What a rule says of operands along the axis at `axis`.
+/// Returns the rule's verdict on operands along the axis at position `axis`.
 template <class Rule, class... Placed>
 constexpr verdict judge(int axis) noexcept {
   const placement values[]{Placed::values[axis]...};
@@ -42,7 +41,7 @@ constexpr verdict judge(int axis) noexcept {
   return Rule::result(values);
 }
 
-/// The first axis along which a rule forbids its operands, and why.
+/// The first axis along which a rule forbids its operands, and the reason.
 struct found_misuse {
   misuse why = misuse::none;
   int axis = 0;
@@ -57,13 +56,13 @@ constexpr found_misuse find_misuse() noexcept {
   return {};
 }
 
-/// Whether the compiler can ask a rule about operands.
+/// Returns whether a rule can be evaluated for these operands at compile time.
 template <class Rule, class... Placed>
 constexpr bool judges_when_compiling() noexcept {
   return requires { typename std::bool_constant<(judge<Rule, Placed...>(0).allowed(), true)>; };
 }
 
-/// The extent of a letter, as far as the operands' types tell.
+/// Returns the extent of a letter if it is in an operand's type, else `dynamic`.
 template <class... Operands>
 constexpr std::size_t extent_of_letter(const subscripts& labels, char letter) noexcept {
   std::size_t found = dynamic;
@@ -76,7 +75,7 @@ constexpr std::size_t extent_of_letter(const subscripts& labels, char letter) no
   return found;
 }
 
-/// Whether the operands' types agree on the extents of all letters.
+/// Returns whether the operands' types agree on the extents of all letters.
 template <class... Operands>
 constexpr bool extents_agree(const subscripts& labels) noexcept {
   bool agree = true;
@@ -97,14 +96,14 @@ constexpr bool ranks_agree(const subscripts& labels) noexcept {
   return sizeof...(Operands) == labels.operands() && ((labels.operand(k++).size() == Operands::rank) && ...);
 }
 
-/// The type of the result's elements, if `Element` does not say it.
+/// The element type of the result: `Element`, or if that is void, the element type of the first operand.
 template <class Element, class First>
 using element_of_result =
     std::conditional_t<std::is_void_v<Element>, std::remove_const_t<typename First::element_type>, Element>;
 
 // ── apply ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// What is wrong with operands before their rule is asked.
+/// Returns the error in operands that is found without their rule.
 template <class Element, class Rule, class First, class... Rest>
 consteval sentence explain_operands() {
   constexpr subscripts labels = Rule::labels;
@@ -130,7 +129,7 @@ consteval sentence explain_operands() {
   return {};
 }
 
-/// What is wrong with a rule that allows its operands.
+/// Returns the error in a rule that allows its operands.
 template <class Element, class Rule, class First, class... Rest>
 consteval sentence explain_result() {
   for (int axis = 0; axis < First::size; ++axis) {
@@ -146,7 +145,7 @@ consteval sentence explain_result() {
   return {};
 }
 
-/// What is wrong with operands, but for what their rule forbids.
+/// Returns the error in operands, except that their rule forbids them.
 template <class Element, class Rule, class First, class... Rest>
 consteval sentence explain_applied() {
   constexpr sentence wrong = explain_operands<Element, Rule, First, Rest...>();
@@ -165,7 +164,7 @@ consteval sentence explain_applied() {
   }
 }
 
-/// What a rule forbids of its operands.
+/// Returns the reason for which a rule forbids its operands.
 template <class Element, class Rule, class First, class... Rest>
 consteval misuse misuse_of() {
   if constexpr (!explain_applied<Element, Rule, First, Rest...>()) {
@@ -175,7 +174,7 @@ consteval misuse misuse_of() {
   }
 }
 
-/// All that is wrong with operands.
+/// Returns the first error in operands.
 template <class Element, class Rule, class... Operands>
 consteval sentence explain_application() {
   return first_of(
@@ -186,7 +185,7 @@ template <class Element, class Rule, class... Operands>
 inline constexpr bool is_applied =
     !explain_applied<Element, Rule, Operands...>() && misuse_of<Element, Rule, Operands...>() == misuse::none;
 
-/// Whether a rule's own type has been refused for its subscripts: then a call says nothing more.
+/// Whether the compiler has already rejected the rule's type for its subscripts: then a call reports no other error.
 template <class Rule>
 inline constexpr bool refused_for_subscripts = false;
 template <placement_rule Rule>
@@ -196,7 +195,7 @@ inline constexpr bool refused_for_subscripts<Rule> =
 template <class... Operands>
 concept are_tensors = sizeof...(Operands) > 0 && (tensor_type<Operands> && ...);
 
-/// What is wrong with the arguments of a call, but for what the rule forbids.
+/// Returns the error in the arguments of a call, except that the rule forbids them.
 template <class Element, class Rule, class Function = void, class... Operands>
 consteval sentence explain_apply() {
   if constexpr (!placement_rule<Rule>) {
@@ -237,7 +236,7 @@ constexpr axis_name axis_of_misuse() {
 
 // ── accumulate ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Whether the sum of two tensors that are placed so is placed so.
+/// Returns whether the sum of two tensors with these placements has the same placements.
 constexpr bool can_be_added(std::span<const placement> placed) noexcept {
   return count_partial(placed) == count(placed, placement_kind::partial_sum);
 }
@@ -274,7 +273,7 @@ consteval sentence explain_sum_of_tensors() {
   return {};
 }
 
-/// `Total` is a reference where the total is more than a temporary.
+/// Returns the error in a call of `accumulate`. `Total` is a reference unless the total is a temporary.
 template <class Total, class Addend>
 consteval sentence explain_accumulation() {
   if constexpr (tensor_type<Total> && tensor_type<Addend>) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A view of a dense row-major array, with the members of std::mdspan that C++20 code can have: what local mathematics
-/// gets to see of a tensor. Also what counts as a view of others' making that hocket can adopt.
+/// A view of a dense row-major array, with the members of std::mdspan that are possible in C++20: functions that
+/// `apply` calls see a tensor's part through it. Also the concept of foreign views whose data a tensor can use.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,7 +25,7 @@ constexpr std::size_t row_major_stride(const std::array<std::size_t, Rank>& size
 
 }  // namespace detail
 
-/// The extents of a view, with the members of std::extents; the type tells none of them.
+/// The extents of a view, with the members of std::extents; all are dynamic.
 template <std::size_t Rank>
 class view_extents {
  public:
@@ -49,7 +49,7 @@ class view_extents {
 
 /// The layout of views, with the members of std::layout_right.
 struct row_major {
-  /// From indices to offsets.
+  /// Maps indices to offsets.
   template <class Extents>
   class mapping {
    public:
@@ -90,7 +90,7 @@ struct row_major {
   };
 };
 
-/// Non-owning. Elements are at row-major offsets from `data_handle()`.
+/// A non-owning view. Elements are at row-major offsets from `data_handle()`.
 template <class T, std::size_t Rank>
 class array_view {
  public:
@@ -134,7 +134,7 @@ class array_view {
     return (*this)[sizes_type{static_cast<std::size_t>(indices)...}];
   }
 
-  /// Does not compile: see what it says.
+  /// Does not compile; explains the wrong number of indices.
   template <class... Indices>
     requires(sizeof...(Indices) != Rank)
   constexpr T& operator()(const Indices&...) const noexcept {
@@ -147,7 +147,7 @@ class array_view {
     for (std::size_t d = 0; d < Rank; ++d) offset = offset * sizes_[d] + indices[d];
     return data_[offset];
   }
-  /// The same, of indices of any type.
+  /// Like the above, for indices of any type.
   template <std::convertible_to<std::size_t> Index>
   constexpr T& operator[](std::span<Index, Rank> indices) const noexcept {
     sizes_type at{};
@@ -182,7 +182,7 @@ constexpr void for_each_index(const std::array<std::size_t, Rank>& sizes, Visit&
   }
 }
 
-/// What looks like std::mdspan: data, extents and strides, as any type of the kind has.
+/// A type with the interface of std::mdspan for data, extents and strides.
 template <class View>
 concept mdspan_like = requires(const View& view, std::size_t d) {
   { view.data_handle() };

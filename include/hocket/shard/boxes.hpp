@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies blocks between dense arrays, and lists which block each member of a group of ranks has: what packing and
-/// unpacking for collectives is made of.
+/// Functions that pack and unpack blocks for collectives: they copy blocks between dense arrays, and list the block of
+/// each member of a group of ranks.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -31,9 +31,9 @@ struct block {
   }
 };
 
-/// Where the elements of `region` begin in an array that holds `whole`, if they lie there without gaps; else `absent`.
-inline constexpr std::size_t absent = static_cast<std::size_t>(-1);
+inline constexpr std::size_t absent = static_cast<std::size_t>(-1);  ///< offset of elements that are not contiguous
 
+/// Returns the offset of `region` in an array that holds `whole`, or `absent` if its elements are not contiguous there.
 template <std::size_t Rank>
 constexpr std::size_t contiguous_offset(const box<Rank>& region, const box<Rank>& whole) noexcept {
   std::size_t d = 0;
@@ -48,7 +48,7 @@ constexpr std::size_t contiguous_offset(const box<Rank>& region, const box<Rank>
 template <class T, std::size_t Rank>
 void copy_region(const block<T, Rank>& to, const block<const T, Rank>& from, const box<Rank>& region) {
   if (region.volume() == 0) return;
-  // Rows of as many dimensions as lie without gaps in both.
+  // A row spans as many inner dimensions as are contiguous in both blocks.
   std::size_t outer = Rank;
   std::size_t row = 1;
   while (outer > 0) {
@@ -68,8 +68,8 @@ void copy_region(const block<T, Rank>& to, const block<const T, Rank>& from, con
   }
 }
 
-/// The parts that the members of a group have, which differ from this rank in the coordinates along `set` alone; in the
-/// order of the group's communicator.
+/// Returns the parts of the members of a group, the ranks that differ from this rank only in the coordinates along
+/// `set`, in the order of the group's communicator.
 template <std::size_t Rank, class Mesh>
 std::vector<box<Rank>> parts_along(const Mesh& mesh, axis_set set, const std::array<std::size_t, Rank>& sizes,
                                    std::span<const placement> placed) {

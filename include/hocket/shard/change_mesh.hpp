@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A tensor on one mesh becomes one on another mesh of the same ranks: training and inference, or two phases of one
-/// program, cut the same tensors in different ways. Partial results are combined first; then each rank sends what others
-/// lack, in one exchange. What is combined to what, and what else moves on the old mesh before that, is the cheapest of
-/// all ways.
+/// Redistribution of a tensor to another mesh of the same ranks, because training and inference, or two phases of one
+/// program, divide tensors in different ways. Moves on the old mesh combine partial results; then each rank sends the
+/// elements that others lack, in one exchange. The moves are those that are cheapest together with the exchange.
 ///
 /// @code
 /// auto served = hocket::redistribute<serving_weight>(trained, serving_ranks);   // a tensor type, and its mesh
@@ -38,7 +37,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Throws unless `sizes` are those that the type of `To` tells.
+/// Throws unless `sizes` agree with the extents in the type `To`.
 template <class To>
 void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh,
                    const std::source_location& site) {
@@ -62,7 +61,7 @@ void check_same_ranks(const A& a, const B& b, const std::source_location& site) 
         {.operation = "redistribute", .rank = a.rank(), .ranks = a.size(), .site = site});
 }
 
-/// What the rank that lacks most lacks of its part after a move. All ranks find the same; 0 if nothing has to move.
+/// Returns the largest number of elements that a rank lacks of its new part; equal on all ranks.
 template <std::size_t Rank>
 std::size_t most_lacking(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
   std::size_t most = 0;
@@ -72,14 +71,14 @@ std::size_t most_lacking(const std::vector<box<Rank>>& before, const std::vector
   return most;
 }
 
-/// The last step to another mesh, as a move that has a price.
+/// The last step to another mesh, as a move with its cost.
 struct last_step {
   std::size_t elements = 0;  ///< received by all ranks together
   double seconds = 0;
   bool exchanges = false;
 };
 
-/// From placements `placed` on the old mesh, to `To` on the new one.
+/// Returns the last step from placements `placed` on the old mesh to `To` on the new one.
 template <class To, class Old, std::size_t Axes>
 last_step last_step_to(const Old& old_mesh, const std::array<placement, Axes>& placed,
                        const typename To::mesh_type& mesh, const typename To::sizes_type& sizes) {
@@ -101,10 +100,10 @@ last_step last_step_to(const Old& old_mesh, const std::array<placement, Axes>& p
   return step;
 }
 
-/// How a tensor goes to another mesh: by a redistribution on its own, and a last step.
+/// A path of a tensor to another mesh: a redistribution on its own mesh, and a last step.
 template <std::size_t Axes>
 struct way_to_mesh {
-  std::array<placement, Axes> through{};  ///< where the last step begins
+  std::array<placement, Axes> through{};  ///< placements before the last step
   redistribution_plan<Axes> plan{};
   last_step last{};
 
@@ -127,7 +126,8 @@ void for_all_without_partial(std::array<placement, Axes> placed, axis_set varied
   });
 }
 
-/// The cheapest way, of all by placements of all axes if these are few, else of the axes with partial results.
+/// Returns the cheapest path. Varies the placements of all axes if these are few, else of the axes with partial
+/// results.
 template <class To, class From>
 auto cheapest_way(const From& from, const typename To::mesh_type& mesh) {
   constexpr std::size_t axes = From::axes::all.size();
@@ -163,8 +163,8 @@ struct way_request {
   friend bool operator==(const way_request&, const way_request&) = default;
 };
 
-/// The same: searched for once, as long as the tensor's mesh remembers it. Two meshes of the same ranks and extents are
-/// alike.
+/// Like `cheapest_way`, but searches only if the tensor's mesh does not have the result stored. The result is the same
+/// for all meshes of the same ranks and extents.
 template <class To, class From>
 auto remembered_way(const From& from, const typename To::mesh_type& mesh) {
   using memory = answer_memory<way_request<From, To>, way_to_mesh<From::axes::all.size()>>;
@@ -173,8 +173,8 @@ auto remembered_way(const From& from, const typename To::mesh_type& mesh) {
   });
 }
 
-/// The last step to `to`: one exchange among all ranks, or none if nothing has to move. Where ranks have copies, each is
-/// served by the one that shares its coordinates along the axes of the copies.
+/// Makes the last step to `to`: one exchange among all ranks, or a local copy if nothing must move. If several ranks
+/// have copies, each rank receives from those that share its coordinates along the axes of the copies.
 template <class To, class Old, std::size_t Axes, class Options>
 void make_last_step(To& to, const Old& old_mesh, const std::array<placement, Axes>& placed,
                     const typename To::element_type* from, const Options& options, const std::source_location& site) {
@@ -215,7 +215,7 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
                    options_of_moves<work_type::reduces>(all_options), site);
     return to;
   }
-  const auto old_mesh = tensor.mesh();  // the tensor is gone before the last step
+  const auto old_mesh = tensor.mesh();  // the tensor may be freed before the last step
   const box<From::rank> part =
       part_of<From::rank>(tensor.sizes(), way.through, old_mesh.extents(), old_mesh.coordinates());
   const scratch_array<T> between(part.volume());
@@ -232,12 +232,12 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
 
 }  // namespace detail
 
-/// `tensor` as a tensor of type `To` on `mesh`, which has the same ranks as its own, in the same order. Partial results are
-/// combined on its own mesh, and whatever else makes it cheaper is done there; then there is an exchange among all ranks,
-/// or none where every rank has its new part already. Every placement of `To` must be one that is not partial.
+/// Returns `tensor` as a tensor of type `To` on `mesh`, which must have the same ranks as its own mesh, in the same
+/// order. Combines partial results on the old mesh, together with other moves that reduce the cost; then exchanges
+/// elements among all ranks, unless every rank already has its new part. No placement of `To` may be partial.
 ///
-/// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or `To` says other extents;
-/// else as the collectives.
+/// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or if `To` has other
+/// extents; otherwise, errors as for the collectives.
 template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
   requires detail::changes_mesh<Tensor, To>
 To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options = {},
@@ -250,7 +250,7 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
   return to;
 }
 
-/// The same of `redistribute<To>(tensor, mesh)`, with its last step. Local, too.
+/// Like `explain_redistribution` on one mesh, for `redistribute<To>(tensor, mesh)` with its last step. Local.
 template <tensor_type To, tensor_type Tensor>
   requires detail::has_explained_way<Tensor, To>
 std::string explain_redistribution(const Tensor& tensor, const typename To::mesh_type& mesh,

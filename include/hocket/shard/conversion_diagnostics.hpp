@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a conversion along one axis that is none: the first thing that is wrong with it, in words.
+/// Error messages of the compiler for an invalid conversion along one axis: each describes the first error of the call.
 /// Each `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
@@ -20,7 +20,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Takes any argument, and is taken only where nothing else fits.
+/// Parameter type that accepts any argument, in overloads that are chosen only if no other overload is viable.
 struct any_argument {
   template <class Given>
   constexpr any_argument(const Given&) noexcept {}  // NOLINT: implicit, that is its purpose
@@ -30,7 +30,7 @@ struct any_argument {
 template <axis_name Axis, class Tensor>
 inline constexpr bool is_along = has_axes<typename Tensor::axes, Axis>;
 
-/// Why there is no tensor of `Rank` dimensions that is placed so.
+/// Returns the reason why no tensor of `Rank` dimensions can have these placements.
 template <std::size_t Rank, class Placed>
 consteval sentence explain_placed() {
   if (!dimensions_exist<Rank>(Placed::values)) {
@@ -43,7 +43,7 @@ consteval sentence explain_placed() {
   return {};
 }
 
-/// Whether means can be of type T.
+/// Returns the reason why means can't have elements of type T.
 template <class T>
 consteval sentence explain_mean() {
   if (std::is_integral_v<T>) {
@@ -57,7 +57,7 @@ consteval sentence explain_mean() {
   return {};
 }
 
-/// Whether partial results of type T can be combined, where `Partial` is not void.
+/// Returns the reason why partial results of type T can't be combined; none if `Partial` is void.
 template <class Partial, class T>
 consteval sentence explain_elements_to_combine() {
   if constexpr (std::is_same_v<Partial, partial<mean>>) {
@@ -94,7 +94,7 @@ consteval sentence explain_kind(conversion_kind kind) {
   }
 }
 
-/// What is wrong with the conversion of a tensor that is placed as `From` along an axis of its mesh.
+/// Returns the error in the conversion of a tensor that is placed as `From` along an axis of its mesh.
 template <axis_name Axis, class From, class To, class Tensor>
 consteval sentence explain_conversion_along() {
   using placed = typename Tensor::placements_type;
@@ -112,7 +112,7 @@ consteval sentence explain_conversion_along() {
                                                std::remove_const_t<typename Tensor::element_type>>()});
 }
 
-/// The same of `convert<Axis, To>`, which reads in the tensor's type how it is placed.
+/// Returns the error in `convert<Axis, To>`, which reads the placement from the tensor's type.
 template <axis_name Axis, class To, class Tensor>
 consteval sentence explain_convert() {
   if constexpr (!is_along<Axis, Tensor>) {
@@ -122,7 +122,7 @@ consteval sentence explain_convert() {
   }
 }
 
-/// The same of a `conversion`, which says it.
+/// Returns the error in a `conversion`, which names the placement itself.
 template <axis_name Axis, class From, class To, class Tensor>
 consteval sentence explain_conversion() {
   if constexpr (!is_along<Axis, Tensor>) {
@@ -142,7 +142,7 @@ inline constexpr bool is_converted = !explain_convert<Axis, To, std::remove_cvre
 template <axis_name Axis, class From, class To, class Tensor>
 inline constexpr bool is_converted_from = !explain_conversion<Axis, From, To, std::remove_cvref_t<Tensor>>();
 
-/// A call of the conversion from `From`, which is void where the tensor's type tells it.
+/// Returns the error in a call of the conversion from `From`; void means the placement in the tensor's type.
 template <axis_name Axis, class From, class To, class Given, class... Rest>
 consteval sentence explain_converting_call() {
   using given = std::remove_cvref_t<Given>;
@@ -165,9 +165,9 @@ constexpr auto why_not_converted() {
   return in_words([] { return explain_converting_call<Axis, From, To, Given, Rest...>(); });
 }
 
-// ── What convert is told in another form ───────────────────────────────────────────────────────────────────────────
+// ── Wrong template arguments of convert ────────────────────────────────────────────────────────────────────────────
 
-/// Of what follows the name of an axis.
+/// Explains template arguments after the axis that are not one placement.
 template <class... Named>
   requires(!(sizeof...(Named) == 1 && (placement_type<Named> && ...)))
 constexpr auto why_no_placement() {
@@ -185,7 +185,7 @@ constexpr auto why_not_placement_first() {
   });
 }
 
-/// `Along` is what names axes and placements in a way that only redistributions are told.
+/// Explains `Along`, axes and placements in the form that only redistributions take.
 template <class... Along>
 constexpr auto why_not_along_these() {
   return in_words([]() -> sentence {

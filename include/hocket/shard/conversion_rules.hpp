@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which placement can become which, by a conversion along one axis or by a redistribution. The sentences that the
-/// compiler prints for the others are in shard/conversion_diagnostics.hpp and shard/redistribution_diagnostics.hpp;
-/// what moves the data is in shard/convert.hpp and shard/redistribute.hpp.
+/// Rules for which placement can become which, by a conversion along one axis or by a redistribution. The error
+/// messages for the others are in shard/conversion_diagnostics.hpp and shard/redistribution_diagnostics.hpp; the code
+/// that moves the data is in shard/convert.hpp and shard/redistribute.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,7 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What a conversion along one axis does.
+/// The effect of a conversion along one axis.
 enum class conversion_kind {
   nothing,
   slice,
@@ -26,7 +26,7 @@ enum class conversion_kind {
   exchange,
   reduce,
   reduce_to_slices,
-  // What is refused:
+  // Invalid conversions:
   already,
   replicated_to_invariant,
   invariant_needs_replicated,
@@ -63,14 +63,14 @@ constexpr conversion_kind conversion_between(placement from, placement to) noexc
   }
 }
 
-/// The same of two types.
+/// Like `conversion_between`, for two types.
 template <class From, class To>
 inline constexpr conversion_kind kind_of_conversion =
     std::is_same_v<From, To> && From::value.kind != placement_kind::undetermined
         ? conversion_kind::already
         : conversion_between(From::value, To::value);
 
-/// Whether an axis further right in the mesh cuts dimension `dimension` too.
+/// Returns whether an axis further right in the mesh cuts dimension `dimension` too.
 template <int Axis, class Placed>
 constexpr bool cut_further(int dimension) noexcept {
   for (int later = Axis + 1; later < Placed::size; ++later) {
@@ -103,10 +103,10 @@ struct reduction_of<partial<sum>> {
 };
 template <>
 struct reduction_of<partial<mean>> {
-  using type = std::plus<>;  // of means that have been weighted
+  using type = std::plus<>;  // the means are weighted first
 };
 
-/// Why one placement can't become another; only for what no sequence of moves does.
+/// The reason why no sequence of moves leads from one placement to another, or `possible`.
 enum class redistribution_kind { possible, varying, replicated_to_invariant, other_reduction, made_partial };
 
 constexpr redistribution_kind redistribution_between(placement from, placement to) noexcept {

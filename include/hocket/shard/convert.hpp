@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From one placement to another, along one axis of the mesh: the conversion is the communication. Differentiating it
-/// is turning it round with the gradients' placements, so that the backward pass of a program needs no table and no
-/// thought:
+/// Conversion of a tensor from one placement to another, along one axis of the mesh, by the communication that this
+/// needs. The backward pass of a conversion is the reverse conversion between the gradients' placements, so that a
+/// program can derive it from the types:
 ///
 /// | from           | to             | forward                      | backward                     |
 /// |----------------|----------------|------------------------------|------------------------------|
@@ -20,8 +20,8 @@
 /// | `partial<Op>`  | `invariant`    | all_reduce                   | nothing                      |
 /// | `partial<Op>`  | `shard<d>`     | reduce_scatter               | all_gather                   |
 ///
-/// Only `partial<sum>` has a backward pass. All other pairs do not compile, and the error says why. For conversions
-/// along several axes, or where the way matters: shard/redistribute.hpp.
+/// Of the partial placements, only `partial<sum>` has a backward pass. All other pairs do not compile, and the error
+/// states the reason. For conversions along several axes, by the cheapest path: shard/redistribute.hpp.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>
@@ -55,7 +55,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The tensor that was moved in, or a copy.
+/// Returns the tensor if it was moved in and is writable, else a copy.
 template <class Tensor>
 decltype(auto) owned(Tensor&& tensor) {
   if constexpr (std::is_same_v<Tensor, writable_t<std::remove_cvref_t<Tensor>>>) {
@@ -66,8 +66,8 @@ decltype(auto) owned(Tensor&& tensor) {
   }
 }
 
-/// One conversion of one tensor: what its steps need to know. Inlined, as most of it is known when compiling: then what
-/// is left is the collective.
+/// One conversion of one tensor, and the arguments of its steps. Inlined, because most of them are known at compile
+/// time, so that only the collective remains.
 template <class To, class From, class Options>
 class converting {
   using value_type = std::remove_const_t<typename From::element_type>;
@@ -131,7 +131,7 @@ class converting {
     return parts_along<rank>(mesh(), along(), from_.sizes(), Sliced::placements_type::values);
   }
 
-  /// Whether the slices that `Sliced` has are of equal size and follow each other in `whole`.
+  /// Returns whether the slices of type `Sliced` have equal sizes and follow each other in `whole`.
   template <class Sliced, class Whole>
   HOCKET_ALWAYS_INLINE bool lies_in_order(const Whole& whole) const {
     const auto position = static_cast<std::size_t>(axis_);
@@ -164,8 +164,8 @@ class converting {
   const std::source_location& site_;
 };
 
-/// What of a caller's options holds for the counts of means too: neither the type in which elements travel nor the
-/// algorithm for them.
+/// Returns those of the caller's options that also apply to the counts of means: not the wire type of the elements, nor
+/// the algorithm.
 template <class Options>
 constexpr auto options_of_counts(const Options& all) {
   const auto kept = [&]<class Kind>(std::type_identity<Kind>) {
@@ -184,7 +184,7 @@ constexpr auto options_of_counts(const Options& all) {
                      kept(std::type_identity<kind::agreement>())));
 }
 
-/// All ranks find it, as what is not a number stays so in a sum.
+/// Throws because a count is not set. All ranks throw, because a sum with a NaN is NaN.
 template <class Comm>
 [[noreturn]] HOCKET_COLD void refuse_uncounted(const Comm& comm, const std::source_location& site) {
   raise(errc::invalid_argument,
@@ -193,8 +193,8 @@ template <class Comm>
         {.operation = "mean", .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 
-/// Weighs each rank's means, which stand for `own` elements each, so that their sum is the mean of all; tells how many
-/// elements that stands for.
+/// Weights this rank's means, which stand for `own` elements each, so that the sum over the ranks is the mean of all.
+/// Returns the number of elements that this mean stands for.
 template <class T, class Comm, class Options>
 double weigh_means(std::span<T> means, double own, const Comm& comm, const Options& options,
                    const std::source_location& site) {
@@ -203,7 +203,7 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
   if (!(total >= 0)) refuse_uncounted(comm, site);
   const double weight = total > 0 ? own / total : std::numeric_limits<double>::quiet_NaN();
   for (T& each : means) {
-    // What stands for no elements may be anything, also not a number.
+    // A mean of no elements may have any value, also NaN.
     each = own == 0 && total > 0 ? T(0) : static_cast<T>(static_cast<double>(each) * weight);
   }
   return total;
@@ -217,10 +217,10 @@ struct conversion {
   static constexpr detail::conversion_kind kind = detail::kind_of_conversion<From, To>;
   static constexpr bool allowed = kind < detail::conversion_kind::already;
 
-  /// `tensor`, which is placed as `From` along `Axis`, placed as `To`; along the other axes as before.
+  /// Returns `tensor`, which is placed as `From` along `Axis`, placed as `To`; the other axes keep their placements.
   ///
-  /// Collective over the ranks along `Axis`, by one collective at most (two for `partial<mean>`: its counts travel
-  /// first, always as double); see the table above. A tensor that is moved in lends its storage to the result where the
+  /// Collective over the ranks along `Axis`, by at most one collective (two for `partial<mean>`: its counts are reduced
+  /// first, always as double); see the table above. A tensor that is moved in passes its storage to the result if the
   /// parts are the same. Options, order, progress and errors as for the collective.
   template <tensor_type Tensor, call_options Options = options<>>
     requires detail::is_converted_from<Axis, From, To, Tensor>
@@ -274,12 +274,12 @@ struct conversion {
     }
   }
 
-  /// Deleted: see what it says.
+  /// Deleted: the template argument `Why` is the reason.
   template <class Given, class... Rest, auto Why = detail::why_not_converted<Axis, From, To, Given, Rest...>()>
   detail::not_understood operator()(Given&&, const Rest&...) const = delete;
 
  private:
-  /// Where the parts stay as they are: `tensor` is written to, and then moved from.
+  /// Converts a tensor whose parts remain the same: writes to `tensor`, and then moves from it.
   template <class Result, class Tensor, class Options>
   HOCKET_ALWAYS_INLINE static Result in_place(Tensor& tensor, detail::axis_set along, const Options& options,
                                               const std::source_location& site) {
@@ -299,7 +299,7 @@ struct conversion {
   }
 };
 
-/// The conversion of the gradient: from the gradient of what `Conversion` makes to that of what it takes.
+/// The conversion of gradients: from the gradient of the result of `Conversion` to that of its argument.
 template <class Conversion>
 struct backward_of;
 template <axis_name Axis, class From, class To>
@@ -309,7 +309,7 @@ struct backward_of<conversion<Axis, From, To>> {
 template <class Conversion>
 using backward_t = typename backward_of<Conversion>::type;
 
-/// `tensor` placed as `To` along the axis `Axis`: `convert<"tp", invariant>(std::move(x))`. See `conversion`.
+/// Returns `tensor` placed as `To` along the axis `Axis`: `convert<"tp", invariant>(std::move(x))`. See `conversion`.
 template <axis_name Axis, placement_type To, tensor_type Tensor, call_options Options = options<>>
   requires detail::is_converted<Axis, To, Tensor>
 auto convert(Tensor&& tensor, const Options& options = {},
@@ -318,7 +318,7 @@ auto convert(Tensor&& tensor, const Options& options = {},
   return conversion<Axis, from, To>()(std::forward<Tensor>(tensor), options, site);
 }
 
-// Deleted: the template arguments that the compiler prints say why.
+// Deleted: the compiler prints the reason as a template argument.
 template <axis_name Axis, placement_type To, class Given, class... Rest,
           auto Why = detail::why_not_converted<Axis, void, To, Given, Rest...>()>
 detail::not_understood convert(Given&&, const Rest&...) = delete;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sizes of tensors, known when compiling or not, and which part of a tensor a rank has. Every rank computes every
-/// rank's part from the extents and the coordinates alone, so sizes that do not divide, and ranks that have nothing,
-/// need no padding and no communication.
+/// Sizes of tensors, known at compile time or not, and the part of a tensor that each rank has. Every rank computes
+/// every rank's part from the extents and the coordinates alone. So uneven slices and ranks without elements need no
+/// padding and no communication.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// An extent that is given when a tensor is made.
+/// Stands for an extent that is passed at run time, when a tensor is made.
 inline constexpr std::size_t dynamic = static_cast<std::size_t>(-1);
 
 /// The extents of a tensor: `extents<dynamic, 512>` is a matrix of any number of rows and of 512 columns.
@@ -33,7 +33,7 @@ struct extents {
 
 namespace detail {
 
-/// Whether two tensors can have the same extents; those that only one of them tells when compiling may differ.
+/// Returns whether two tensors can have the same extents: compares only extents that are in both types.
 template <class A, class B>
 constexpr bool may_have_same_extents() noexcept {
   if (A::rank != B::rank) return false;
@@ -47,7 +47,7 @@ constexpr bool may_have_same_extents() noexcept {
 
 }  // namespace detail
 
-/// The extents that a tensor's type leaves open, of which there are `Count`: written as `{64, 1000}`.
+/// The `Count` extents that a tensor's type leaves open, written as `{64, 1000}`.
 template <std::size_t Count>
 class given_extents {
  public:
@@ -58,7 +58,7 @@ class given_extents {
   template <std::size_t Given>
     requires(Given == Count)
   constexpr given_extents(const std::array<std::size_t, Given>& given) noexcept : sizes_(given) {}  // NOLINT: implicit
-  /// Throws `invalid_argument` unless there are `Count`.
+  /// Throws `invalid_argument` unless `given` has `Count` extents.
   given_extents(std::span<const std::size_t> given,  // NOLINT: implicit
                 const std::source_location& site = std::source_location::current()) {
     if (given.size() != Count) {
@@ -69,7 +69,7 @@ class given_extents {
     std::copy(given.begin(), given.end(), sizes_.begin());
   }
 
-  // Deleted: the template arguments that the compiler prints say why.
+  // Deleted: the compiler prints the reason as a template argument.
   template <detail::extent_like... Given, auto Why = detail::why_not_as_many<sizeof...(Given), Count>()>
   given_extents(const Given&...) = delete;  // NOLINT: implicit, as the others
   template <class... Given, auto Why = detail::why_no_whole_numbers<Given...>()>
@@ -83,7 +83,7 @@ class given_extents {
   std::array<std::size_t, Count> sizes_{};
 };
 
-/// Chunk `index` of `parts` of n elements: chunks have ceil(n / parts), the last ones fewer or none.
+/// Returns chunk `index` of n elements in `parts` chunks of ceil(n / parts) elements; the last ones have fewer or none.
 constexpr plan::extent chunk(std::size_t n, std::size_t parts, std::size_t index) noexcept {
   const std::size_t full = (n + parts - 1) / parts;
   const std::size_t begin = std::min(n, full * index);
@@ -105,7 +105,7 @@ struct box {
   friend constexpr bool operator==(const box&, const box&) = default;
 };
 
-/// What two boxes have in common; of volume 0 if nothing.
+/// Returns the common elements of two boxes; a box of volume 0 if there are none.
 template <std::size_t Rank>
 constexpr box<Rank> intersection(const box<Rank>& a, const box<Rank>& b) noexcept {
   box<Rank> common;
@@ -117,7 +117,7 @@ constexpr box<Rank> intersection(const box<Rank>& a, const box<Rank>& b) noexcep
   return common;
 }
 
-/// The part of a tensor that the rank at `coordinates` of a mesh has, with one placement for each axis.
+/// Returns the part of a tensor on the rank at `coordinates` of a mesh. `placed` has one placement for each axis.
 template <std::size_t Rank>
 constexpr box<Rank> part_of(const std::array<std::size_t, Rank>& sizes, std::span<const placement> placed,
                             std::span<const int> mesh_extents, std::span<const int> coordinates) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of extents that are given to a tensor and are too few, too many, or no whole numbers. Each
-/// `why_...` is the template argument of a deleted constructor: see shard/tensor_diagnostics.hpp.
+/// Error messages of the compiler for extents of a tensor that are too few, too many, or not integers. Each `why_...`
+/// is the template argument of a deleted constructor: see shard/tensor_diagnostics.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,7 +18,7 @@ namespace detail {
 template <class T>
 concept extent_like = std::convertible_to<T, std::size_t> && !std::is_floating_point_v<std::remove_cvref_t<T>>;
 
-/// Numbers in place of extents of which some are fractions.
+/// Whether all arguments are numbers, and some of these are floating-point numbers.
 template <class... Given>
 inline constexpr bool some_are_fractions =
     (std::is_arithmetic_v<Given> && ...) && (std::is_floating_point_v<Given> || ...);
@@ -28,7 +28,7 @@ inline constexpr bool is_extent_array = false;
 template <std::size_t Count>
 inline constexpr bool is_extent_array<std::array<std::size_t, Count>> = true;
 
-/// What `given_extents` take, or refuse in words.
+/// A type that `given_extents` accepts, or rejects with an explanation.
 template <class Given>
 concept explained_by_extents = extent_like<Given> || some_are_fractions<Given> || is_extent_array<Given>;
 

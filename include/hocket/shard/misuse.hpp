@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The sentences that the compiler prints for what rules forbid. See shard/apply_diagnostics.hpp.
+/// Error messages of the compiler for operands that a rule forbids. See shard/apply_diagnostics.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -10,7 +10,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What a rule forbids, or nothing.
+/// Returns the message for a misuse; empty for `misuse::none`.
 consteval sentence explain_use(misuse why) {
   switch (why) {
     case misuse::operand_count: return "the rule's subscripts and this call have different numbers of operands";

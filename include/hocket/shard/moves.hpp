@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The few ways in which parts of a tensor move between the ranks of a group: gathered, reduced and scattered,
-/// exchanged. Conversions and redistributions are made of these. They know blocks and nothing of placements. Blocks of
-/// unequal sizes travel as they are; what lies without gaps is neither packed nor unpacked.
+/// The moves of which conversions and redistributions consist: functions that gather, reduce and scatter, or exchange
+/// parts of a tensor among the ranks of a group. They handle blocks, without placements. Blocks of unequal sizes are
+/// sent without padding; contiguous blocks are neither packed nor unpacked.
 #pragma once
 
 #include <hocket/collective/all_gather.hpp>
@@ -28,8 +28,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What `options` ask of moves that combine nothing: all, unless others of the same redistribution combine, as they do it
-/// where it `Reduces`. These take what is said of sums, too.
+/// Returns the options for moves that combine nothing: all, except that in a redistribution that `Reduces`, the wire
+/// type and the exactness apply only to the moves that combine partial results.
 template <bool Reduces, class Options>
 constexpr decltype(auto) options_of_moves(const Options& options) {
   if constexpr (Reduces) {
@@ -39,8 +39,8 @@ constexpr decltype(auto) options_of_moves(const Options& options) {
   }
 }
 
-/// Whether `ranks` slices along dimension `cut` of an array of these sizes have equal lengths and lie one after the
-/// other. Known when compiling where the sizes are.
+/// Returns whether `ranks` slices along dimension `cut` of an array of these sizes have equal lengths and follow each
+/// other in memory. A constant if the sizes are constants.
 template <std::size_t Rank>
 constexpr bool equal_and_in_order(const std::array<std::size_t, Rank>& sizes, std::size_t cut,
                                   std::size_t ranks) noexcept {
@@ -60,7 +60,7 @@ std::vector<std::size_t> volumes(const std::vector<box<Rank>>& boxes) {
   return result;
 }
 
-/// Whether the boxes, one after the other, are the array that holds `whole`.
+/// Returns whether the boxes, one after the other, are the array that holds `whole`.
 template <std::size_t Rank>
 bool follow_each_other(const std::vector<box<Rank>>& boxes, const box<Rank>& whole) {
   std::size_t next = 0;
@@ -72,7 +72,7 @@ bool follow_each_other(const std::vector<box<Rank>>& boxes, const box<Rank>& who
   return next == whole.volume();
 }
 
-/// An array of elements that nobody has written yet.
+/// An array of uninitialized elements.
 template <class T>
 class scratch_array {
  public:
@@ -85,7 +85,7 @@ class scratch_array {
   std::size_t size_;
 };
 
-/// Every rank of `comm` has its box of `parts`, and gets the union of all, which `to` holds.
+/// Gathers: every rank of `comm` has its box of `parts`, and receives the union of all boxes in `to`.
 template <class T, std::size_t Rank, class Domain, class Options>
 void gather_parts(const communicator<Domain>& comm, const block<T, Rank>& to, std::span<const T> own,
                   const std::vector<box<Rank>>& parts, const Options& options, const std::source_location& site) {
@@ -107,7 +107,7 @@ void gather_parts(const communicator<Domain>& comm, const block<T, Rank>& to, st
   }
 }
 
-/// Every rank of `comm` has a contribution to all of `from`, and gets the combination of its box of `parts`.
+/// Reduces and scatters: every rank of `comm` contributes all of `from`, and receives the result in its box of `parts`.
 template <class T, std::size_t Rank, class Domain, class Op, class Options>
 void reduce_parts(const communicator<Domain>& comm, std::span<T> out, const block<const T, Rank>& from,
                   const std::vector<box<Rank>>& parts, const Op& op, const Options& options,
@@ -130,7 +130,7 @@ void reduce_parts(const communicator<Domain>& comm, std::span<T> out, const bloc
   reduce(packed.all());
 }
 
-/// Whether, in dimension `d`, all of `wide` reach equally far, and all of `narrow` as far as each other within that.
+/// Returns whether, in dimension `d`, all of `wide` are one range, and all of `narrow` have equal sizes within it.
 template <std::size_t Rank>
 bool cut_alike(const std::vector<box<Rank>>& wide, const std::vector<box<Rank>>& narrow, std::size_t d) {
   const box<Rank>& all = wide.front();
@@ -142,8 +142,8 @@ bool cut_alike(const std::vector<box<Rank>>& wide, const std::vector<box<Rank>>&
          });
 }
 
-/// Whether each box of `before` has as many elements in common with each of `after`, as no dimension is cut on both
-/// sides and none unevenly. Every rank finds the same.
+/// Returns whether no dimension is cut on both sides or unevenly, so that each box of `before` has equally many
+/// elements in common with each of `after`. Equal on all ranks.
 template <std::size_t Rank>
 bool intersect_alike(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
   for (std::size_t d = 0; d < Rank; ++d) {
@@ -152,8 +152,8 @@ bool intersect_alike(const std::vector<box<Rank>>& before, const std::vector<box
   return true;
 }
 
-/// Every rank of `comm` has its box of `before`, and gets its box of `after` from those of its part of the ranks: those
-/// for which `serves(rank)` holds, which together have it. Parts are of one size.
+/// Exchanges: every rank of `comm` has its box of `before`, and receives its box of `after` from the ranks for which
+/// `serves(rank)` is true, which together have it. These subsets of the ranks have equal sizes.
 template <class T, std::size_t Rank, class Domain, class Serves, class Options>
 void exchange_parts(const communicator<Domain>& comm, const block<T, Rank>& to, const block<const T, Rank>& from,
                     const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after, const Serves& serves,
@@ -163,7 +163,7 @@ void exchange_parts(const communicator<Domain>& comm, const block<T, Rank>& to, 
   bool even = intersect_alike(before, after);
   for (std::size_t peer = 0; peer < before.size(); ++peer) {
     if (!serves(static_cast<int>(peer))) {
-      even = false;  // on all ranks, as parts are of one size
+      even = false;  // on all ranks, because the subsets have equal sizes
       continue;
     }
     sent[peer] = intersection(from.where, after[peer]);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The norm of tensors that are spread in different ways, as gradient clipping needs it: copies count once, slices are
-/// added, and summands must be added up before. Which is which is in the types, so that it can't be got wrong when
-/// another axis of parallelism comes in.
+/// The norm of tensors with different placements, as gradient clipping needs it: copies count once, slices are added,
+/// and partial sums must be reduced first. The types state which case applies, also when a program adds an axis.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -26,7 +25,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// This rank's share of a squared norm: nothing where another rank has the same elements and is first.
+/// Returns this rank's share of a squared norm: 0 if a rank with smaller coordinates has copies of the elements.
 template <class Tensor>
 double squares_counted_here(const Tensor& tensor) {
   for (std::size_t axis = 0; axis < Tensor::axes::all.size(); ++axis) {
@@ -56,25 +55,26 @@ double squared_norm_of(const Options& options, const std::source_location& site,
 
 }  // namespace detail
 
-/// The sum of the squares of all elements of all tensors; every element counts once, however many ranks have a copy.
+/// Returns the sum of the squares of all elements of all tensors; every element counts once, however many ranks have a
+/// copy.
 ///
-/// Collective over the ranks of the mesh, by one all_reduce of one number; equal on all ranks. All tensors are on one
-/// mesh. Accumulated in double precision. Does not compile for partial results. Throws
-/// `invalid_argument` if tensors are on two meshes of one type; else errors as for all_reduce.
+/// Collective over the ranks of the mesh, by one all_reduce of one number; equal on all ranks. All tensors must be on
+/// one mesh. Accumulates in double precision. Does not compile for partial results. Throws `invalid_argument` if
+/// tensors are on two meshes of one type; otherwise, errors as for all_reduce.
 template <tensor_type First, tensor_type Second, tensor_type... Rest>
   requires detail::have_norm<First, Second, Rest...>
 double squared_norm(const First& first, const Second& second, const Rest&... rest) {
   return detail::squared_norm_of(options<>(), std::source_location(), first, second, rest...);
 }
 
-/// The same of one tensor; errors tell the caller's line.
+/// Like the above, for one tensor; errors name the caller's line.
 template <tensor_type Tensor>
   requires detail::have_norm<Tensor>
 double squared_norm(const Tensor& tensor, const std::source_location& site = std::source_location::current()) {
   return detail::squared_norm_of(options<>(), site, tensor);
 }
 
-/// The same of the tensors of a tuple, such as `std::tie(weights, bias)`, with options; errors tell the caller's line.
+/// Like the above, for the tensors of a tuple, such as `std::tie(weights, bias)`; errors name the caller's line.
 template <tensor_type... Tensors, call_options Options = options<>>
   requires(sizeof...(Tensors) > 0 && detail::have_norm<Tensors...>)
 double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
@@ -84,11 +84,11 @@ double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& optio
   }(std::index_sequence_for<Tensors...>());
 }
 
-/// Deleted: see what it says.
+/// Deleted: the template argument `Why` is the reason.
 template <class... Given, auto Why = detail::why_no_norm<Given...>()>
 double squared_norm(const Given&...) = delete;
 
-/// The square root of `squared_norm`.
+/// Returns the square root of `squared_norm`.
 template <tensor_type First, tensor_type Second, tensor_type... Rest>
   requires detail::have_norm<First, Second, Rest...>
 double norm(const First& first, const Second& second, const Rest&... rest) {
@@ -100,7 +100,7 @@ double norm(const Tensor& tensor, const std::source_location& site = std::source
   return std::sqrt(squared_norm(tensor, site));
 }
 
-/// The same of the tensors of a tuple, with options.
+/// Like the above, for the tensors of a tuple, with options.
 template <tensor_type... Tensors, call_options Options = options<>>
   requires(sizeof...(Tensors) > 0 && detail::have_norm<Tensors...>)
 double norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
@@ -108,7 +108,7 @@ double norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
   return std::sqrt(squared_norm(tensors, options, site));
 }
 
-/// Deleted: see what it says.
+/// Deleted: the template argument `Why` is the reason.
 template <class... Given, auto Why = detail::why_no_norm<Given...>()>
 double norm(const Given&...) = delete;
 

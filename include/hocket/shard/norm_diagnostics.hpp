@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a norm that is none: the first thing that is wrong with its arguments, in words.
+/// Error messages of the compiler for an invalid call of `norm`: each describes the first error in its arguments.
 /// `why_no_norm` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
@@ -61,7 +61,7 @@ consteval sentence explain_norm_of() {
 template <class... Tensors>
 inline constexpr bool have_norm = !explain_norm_of<std::remove_const_t<Tensors>...>();
 
-/// The arguments of a call. Those that are understood have a specialisation.
+/// The arguments of a call. Specializations check arguments of the right form; all others are rejected.
 template <class... Given>
 struct norm_call {
   static consteval sentence explain() {
