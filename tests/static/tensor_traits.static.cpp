@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Type traits, requires-expressions and concepts are told the truth about tensors: what does not compile can't be made,
-// converted, assigned or called.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception Type traits, requires-expressions and concepts are right
+// about tensors: they are false for constructions, conversions, assignments and calls that do not compile.
 
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -63,7 +62,7 @@ static_assert(std::is_nothrow_move_constructible_v<slice> && std::is_nothrow_mov
 static_assert(!std::is_copy_constructible_v<whole> && !std::is_copy_assignable_v<whole>);
 static_assert(std::is_invocable_v<void (*)(whole), whole> && std::is_invocable_v<void (*)(const whole&), whole>);
 
-/// Takes what fits: the overloads of a program.
+/// Overloads of a program, of which each accepts one type.
 struct overloaded {
   int operator()(const whole&) const;
   char operator()(const summand&) const;

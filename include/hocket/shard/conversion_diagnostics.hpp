@@ -205,15 +205,12 @@ constexpr auto why_not_along_a_number() {
 
 template <template <auto...> class To>
 constexpr auto why_no_dimension() {
-  return in_words(
-      []() -> sentence { return "the placement shard needs the dimension that is cut, as in shard<0>"; });
+  return in_words([]() -> sentence { return "the placement shard needs the dimension that is cut, as in shard<0>"; });
 }
 
 template <template <class...> class To>
 constexpr auto why_no_reduction() {
-  return in_words([]() -> sentence {
-    return "the placement partial needs a reduction, as in partial<sum>";
-  });
+  return in_words([]() -> sentence { return "the placement partial needs a reduction, as in partial<sum>"; });
 }
 
 }  // namespace detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which elements each rank of a mesh has of a tensor in one placement and needs in another, and among which ranks
-/// they can be had: what plans of redistributions are found with.
+/// The parts of a tensor that the ranks of a mesh have in one placement and need in another, and the groups of ranks
+/// that can supply them. The search for plans of redistributions uses these.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,8 +18,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// What a rank has: in each dimension the elements from `begin` to `end`. Plain arrays, as the compiler counts every
-/// call of a function that it evaluates.
+/// A rank's part: in each dimension the elements from `begin` to `end`. Plain arrays, because the compiler counts every
+/// function call that it evaluates at compile time.
 template <std::size_t Rank>
 struct part_range {
   std::size_t begin[Rank + 1]{};
@@ -32,15 +32,15 @@ struct part_range {
   }
 };
 
-/// A placement, and the parts that the ranks have in it.
+/// Placements along all axes, and the parts of the ranks in them.
 template <std::size_t Rank, std::size_t Axes>
 struct placed_parts {
   std::array<placement, Axes> at{};
   part_range<Rank> first{};             ///< the part of the first rank, which is the largest
-  std::vector<part_range<Rank>> parts;  ///< of all ranks; empty until somebody looks
+  std::vector<part_range<Rank>> parts;  ///< of all ranks; empty until `look_at_all`
 };
 
-/// Compares the parts that the ranks of a mesh have in two placements.
+/// Compares the parts of the ranks of a mesh in two placements.
 template <std::size_t Rank, std::size_t Axes>
 class parts_of_ranks {
  public:
@@ -59,10 +59,10 @@ class parts_of_ranks {
     }
   }
 
-  /// Fills in the part of the first rank.
+  /// Computes the part of the first rank.
   constexpr void look_at_first(placed& seen) { seen.first = parts_of(seen.at, false).front(); }
 
-  /// Fills in the parts of all ranks, which the functions below read.
+  /// Computes the parts of all ranks, which the functions below read.
   constexpr void look_at_all(placed& seen) {
     if (seen.parts.empty()) seen.parts = parts_of(seen.at, true);
   }
@@ -75,11 +75,11 @@ class parts_of_ranks {
 
   constexpr std::size_t ranks_along(axis_set set) const { return offsets_[set].size(); }
 
-  /// How many ranges have been computed and compared, roughly: a measure of the time that took.
+  /// Approximate number of ranges that were computed and compared: a measure of time.
   constexpr std::size_t work() const noexcept { return work_; }
   constexpr void add_work(std::size_t more) noexcept { work_ += more; }
 
-  /// How many elements two parts have in common.
+  /// Returns the number of elements that two parts have in common.
   static constexpr std::size_t common(const part& a, const part& b) {
     std::size_t volume = 1;
     for (std::size_t d = 0; d < Rank; ++d) {
@@ -91,7 +91,7 @@ class parts_of_ranks {
     return volume;
   }
 
-  /// The axes of `along` that each group of ranks must have that has together what each of them needs.
+  /// Returns the axes of `along` without which the ranks of a group lack elements that one of them needs.
   constexpr axis_set needed_axes(const placed& from, const placed& to, axis_set along) {
     axis_set needed = 0;
     for (std::size_t a = 0; a < Axes; ++a) {
@@ -101,8 +101,8 @@ class parts_of_ranks {
     return needed;
   }
 
-  /// Whether the ranks along `group` have together what each of them needs. Of copies, those count that share the
-  /// coordinates of who needs it. As parts are products of ranges, it is so if it is in each dimension.
+  /// Returns whether the ranks along `group` together have what each of them needs. Of several copies, a rank uses the
+  /// one with its own coordinates along the axes of the copies. Checks each dimension: parts are products of ranges.
   constexpr bool supplies(const placed& from, const placed& to, axis_set group) {
     std::array<axis_set, Rank> cutting{};
     for (std::size_t a = 0; a < Axes; ++a) {
@@ -130,7 +130,7 @@ class parts_of_ranks {
     return true;
   }
 
-  /// Whether the parts after a move along `along` are, in every group, those of the one before it.
+  /// Returns whether, in every group along `along`, the parts after a move divide the part before it.
   constexpr bool shares_out(const placed& from, const placed& to, axis_set along) {
     work_ += from.parts.size() * offsets_[along].size() * Rank;
     for (std::size_t rank = 0; rank < from.parts.size(); ++rank) {
@@ -147,7 +147,7 @@ class parts_of_ranks {
     return true;
   }
 
-  /// What all ranks of a group lack of their parts; of the group that lacks most.
+  /// Returns the elements that the ranks of a group together lack of their new parts, for the group that lacks most.
   constexpr std::size_t exchanged(const placed& from, const placed& to, axis_set along) {
     work_ += from.parts.size() * Rank;
     std::size_t most = 0;
@@ -163,7 +163,7 @@ class parts_of_ranks {
     return most;
   }
 
-  /// What the rank that lacks most lacks of its part.
+  /// Returns the largest number of elements that a rank lacks of its new part.
   constexpr std::size_t most_lacking(const placed& from, const placed& to) {
     work_ += from.parts.size() * Rank;
     std::size_t most = 0;
@@ -177,7 +177,7 @@ class parts_of_ranks {
  private:
   using coordinates = std::array<int, Axes>;
 
-  /// The rank at the coordinates `at` along the axes of `set`, and 0 along the others.
+  /// Returns the rank at the coordinates `at` along the axes of `set`, and 0 along the others.
   constexpr std::size_t rank_of(const coordinates& at, axis_set set) const {
     std::size_t rank = 0;
     for (std::size_t a = 0; a < Axes; ++a) {
@@ -187,7 +187,7 @@ class parts_of_ranks {
     return rank;
   }
 
-  /// The first of the ranks that differ from `rank` along `set` alone.
+  /// Returns the first of the ranks that differ from `rank` only along `set`.
   constexpr std::size_t first_along(axis_set set, std::size_t rank) const {
     std::size_t first = rank;
     std::size_t stride = 1;
@@ -199,7 +199,7 @@ class parts_of_ranks {
     return first;
   }
 
-  /// The parts of all ranks, or of the first: the whole, cut along one axis after the other.
+  /// Returns the parts of all ranks, or of the first: cuts the whole along one axis after the other.
   constexpr std::vector<part> parts_of(const state& at, bool of_all) {
     std::vector<part> parts(1);
     for (std::size_t d = 0; d < Rank; ++d) parts[0].end[d] = sizes_[d];
@@ -226,7 +226,7 @@ class parts_of_ranks {
 
   std::array<std::size_t, Rank> sizes_;
   std::array<int, Axes> mesh_extents_;
-  /// For each set of axes: the ranks at all coordinates along these, and 0 along the others.
+  /// For each set of axes, the ranks at all coordinates along these, and 0 along the others.
   std::array<std::vector<std::size_t>, std::size_t{1} << Axes> offsets_{};
   std::size_t work_ = 0;
 };

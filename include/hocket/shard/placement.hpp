@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the local data of a rank are to the whole, along one axis of a mesh: a copy, a slice, a summand. Each is a
-/// type, so that code which takes one for the other does not compile.
+/// Placements: how a rank's local data relate to the whole tensor along one axis of a mesh, as a copy, a slice or a
+/// summand. Each placement is a type, so that code that mistakes one for another does not compile.
 ///
 /// | placement       | the ranks along the axis hold            | and their gradients are |
 /// |-----------------|------------------------------------------|-------------------------|
-/// | `replicated`    | the same, to be used by each on its own  | `partial<sum>`          |
-/// | `invariant`     | the same, and all do the same with it    | `invariant`             |
-/// | `varying`       | anything, each its own                   | `varying`               |
+/// | `replicated`    | the same, each rank uses it differently  | `partial<sum>`          |
+/// | `invariant`     | the same, all ranks use it alike         | `invariant`             |
+/// | `varying`       | unrelated data                           | `varying`               |
 /// | `shard<d>`      | slices of the whole along dimension d    | `shard<d>`              |
 /// | `partial<sum>`  | summands of the whole                    | `replicated`            |
 ///
-/// `replicated` and `invariant` look alike in memory and differ in what differentiating them means: each rank's use of
-/// a replicated value adds to its gradient, while an invariant one has the same gradient everywhere. Parameters and
-/// what optimizers keep are invariant; what goes into a computation that differs from rank to rank is replicated.
-/// Model: the types of spmd_types (Meta), which checks them when a program runs.
+/// `replicated` and `invariant` are the same in memory and differ in their gradients: each rank's use of a replicated
+/// value adds to its gradient, while an invariant value has the same gradient on all ranks. Parameters and optimizer
+/// states are invariant; the input of a computation that differs from rank to rank is replicated.
+/// Model: the types of spmd_types (Meta), which checks them at run time.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -28,12 +28,12 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-// ── What partial values are combined with ──────────────────────────────────────────────────────────────────────────
+// ── Reductions of partial values ───────────────────────────────────────────────────────────────────────────────────
 
-/// Of `partial`: the whole is the sum of what the ranks hold.
+/// Reduction of `partial`: the whole is the sum of the ranks' data.
 struct sum {};
 
-/// Of `partial`: the whole is the mean of what the ranks hold, each weighted with the number of elements it stands for.
+/// Reduction of `partial`: the whole is the mean of the ranks' data, weighted by the elements that each stands for.
 struct mean {};
 
 // ── Placements ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -49,12 +49,12 @@ enum class placement_kind : std::uint8_t {
   partial_other
 };
 
-/// A placement as a value: what rules compute with.
+/// A placement as a value, with which rules compute.
 struct placement {
   placement_kind kind = placement_kind::replicated;
   int dimension = -1;  ///< of `shard`
 
-  /// Whether all ranks along the axis hold the whole.
+  /// Returns whether all ranks along the axis hold the whole.
   constexpr bool whole() const noexcept {
     return kind == placement_kind::replicated || kind == placement_kind::invariant;
   }
@@ -75,8 +75,8 @@ struct varying {
   static constexpr placement value{placement_kind::varying};
 };
 
-/// Dimension `Dimension` is cut into chunks of ceil(n / ranks) elements: the last ranks may have fewer, or none. Where
-/// two axes shard one dimension, the axis that is further left in the mesh cuts it first.
+/// Dimension `Dimension` is cut into chunks of ceil(n / ranks) elements: the last ranks may have fewer, or none. If two
+/// axes shard one dimension, the axis further left in the mesh cuts it first.
 template <int Dimension>
 struct shard {
   static_assert(Dimension >= 0, "shard<d>: d is the number of a dimension, from 0");
@@ -87,8 +87,7 @@ struct shard {
 template <class Reduction = void>
 struct partial {
   static constexpr bool is_reduction = !std::is_void_v<Reduction> && !std::is_arithmetic_v<Reduction>;
-  static_assert(is_reduction,
-                "partial<...> must name a reduction: sum, mean, or an operation such as maximum");
+  static_assert(is_reduction, "partial<...> must name a reduction: sum, mean, or an operation such as maximum");
   static constexpr placement value{is_reduction ? placement_kind::partial_other : placement_kind::undetermined};
 };
 
@@ -104,7 +103,7 @@ struct partial<mean> {
 
 namespace detail {
 
-/// Of the result of a misuse: nothing more is said of it, so that each misuse leads to one error.
+/// Placement of the result of a misuse. It leads to no further error, so that each misuse leads to one error.
 struct undetermined {
   static constexpr placement value{placement_kind::undetermined};
 };
@@ -116,7 +115,7 @@ concept placement_type = requires {
   { T::value } -> std::same_as<const placement&>;
 };
 
-// ── What a gradient's placement is ─────────────────────────────────────────────────────────────────────────────────
+// ── Placements of gradients ────────────────────────────────────────────────────────────────────────────────────────
 
 namespace detail {
 
@@ -140,7 +139,7 @@ struct gradient_of<partial<sum>> {
 
 }  // namespace detail
 
-/// The placement of the gradient of what is placed as `Placement`.
+/// The placement of the gradient of a tensor that is placed as `Placement`.
 template <placement_type Placement>
 using gradient_placement_t = typename detail::gradient_of<Placement>::type;
 
@@ -148,26 +147,26 @@ using gradient_placement_t = typename detail::gradient_of<Placement>::type;
 
 namespace detail {
 
-/// Of what is no placement, there has been an error, or there will be.
+/// Replaces a type that is not a placement, for which the compiler reports an error elsewhere.
 template <class Given>
 using placement_or_undetermined = std::conditional_t<placement_type<Given>, Given, undetermined>;
 
 }  // namespace detail
 
-/// Says how a tensor is placed along the axis `Axis`: `on<"tp", shard<1>>`. `IsPlacement` follows.
+/// Places a tensor along the axis `Axis`: `on<"tp", shard<1>>`. `IsPlacement` follows from `Placement`.
 template <axis_name Axis, class Placement = void, bool IsPlacement = placement_type<Placement>>
 struct on {
   static constexpr axis_name axis = Axis;
   using type = detail::placement_or_undetermined<Placement>;
 };
 
-/// ... along all axes that are not named.
+/// Places a tensor along all axes that are not named.
 template <class Placement = void, bool IsPlacement = placement_type<Placement>>
 struct elsewhere {
   using type = detail::placement_or_undetermined<Placement>;
 };
 
-/// One placement for each axis of a mesh, in its order.
+/// One placement for each axis of a mesh, in the order of the axes.
 template <placement_type... Placements>
 struct placements {
   static constexpr int size = sizeof...(Placements);
@@ -189,7 +188,7 @@ struct placement_at<Position, placements<First, Rest...>> : placement_at<Positio
 template <int Position, class List>
 using placement_at_t = typename placement_at<Position, List>::type;
 
-/// As `placement_at`, unless the axis is `Missing`.
+/// Like `placement_at`, but `undetermined` if the axis is `Missing`.
 template <int Position, bool Missing, class List>
 struct placement_along : placement_at<Position, List> {};
 template <int Position, class List>
@@ -207,7 +206,7 @@ struct is_on : std::false_type {};
 template <axis_name Axis, class Placement, bool IsPlacement>
 struct is_on<on<Axis, Placement, IsPlacement>> : std::true_type {};
 
-/// Whether what is said of an axis is a placement.
+/// Whether `Said` contains a placement.
 template <class Said>
 inline constexpr bool says_placement = true;
 template <axis_name Axis, class Placement, bool IsPlacement>
@@ -217,7 +216,7 @@ inline constexpr bool says_placement<elsewhere<Placement, IsPlacement>> = IsPlac
 
 struct not_placed {};
 
-/// What a list of `on` and `elsewhere` says of the axis `Axis`; `Default` if nothing.
+/// The placement along the axis `Axis` in a list of `on` and `elsewhere`; `Default` if there is none.
 template <axis_name Axis, class Default, class... Said>
 struct said_of {
   using type = Default;
@@ -238,7 +237,7 @@ struct said_of<Axis, Default, First, Rest...> {
   using type = typename decltype(find())::type;
 };
 
-/// The number of the first axis of which nothing is said; that of axes if there is none.
+/// Returns the position of the first axis without a placement; the number of axes if all have one.
 template <class... Found>
 constexpr std::size_t first_not_placed() noexcept {
   const bool placed[sizeof...(Found) + 1]{!std::is_same_v<Found, not_placed>...};
@@ -255,7 +254,7 @@ struct axis_must_be_placed {
       "for all axes that are not named");
 };
 
-/// Placements that were found for axes.
+/// The placements of all axes, some of which may be `not_placed`.
 template <class... Found>
 struct found_placements {
   static constexpr std::size_t missing = first_not_placed<Found...>();
@@ -263,7 +262,7 @@ struct found_placements {
   using type = placements<std::conditional_t<std::is_same_v<Found, not_placed>, undetermined, Found>...>;
 };
 
-/// The axis that `Said` speaks of; of `elsewhere`, the empty name.
+/// Returns the name of the axis that `Said` places; empty for `elsewhere`.
 template <class Said>
 constexpr std::string_view axis_said() noexcept {
   if constexpr (is_on<Said>::value) {
@@ -303,8 +302,8 @@ struct checked_said {
   static constexpr bool value = (axis_said_must_exist<Axes, Said>::value && ...);
 };
 
-/// The placements that a list of `on` and `elsewhere` gives the axes of a mesh; those of `Current` stay where nothing
-/// is said.
+/// The placements of the axes of a mesh by a list of `on` and `elsewhere`. Axes that it does not place keep those of
+/// `Current`; if that is void, they are an error.
 template <class Axes, class Current, class... Said>
 struct resolved_placements;
 template <axis... Axes, class... Current, class... Said>
@@ -312,7 +311,7 @@ struct resolved_placements<axis_list<Axes...>, placements<Current...>, Said...> 
   static_assert(checked_said<axis_list<Axes...>, Said...>::value);
   using type = placements<typename said_of<Axes.name, Current, Said...>::type...>;
 };
-/// After an error: what was given is no mesh.
+/// After an error: the argument is not a mesh.
 template <class... Said>
 struct resolved_placements<axis_list<axis("no mesh")>, void, Said...> {
   using type = placements<undetermined>;

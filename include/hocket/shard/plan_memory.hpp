@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Plans that were found when running, so that a redistribution that is repeated is not planned again. A mesh keeps
-/// them.
+/// Storage in a mesh for plans that were found at run time, so that a repeated redistribution is not planned again.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -17,13 +16,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The latest answers to questions about one mesh. May be used from several threads.
+/// The latest results of searches for one mesh. Thread-safe.
 template <class Request, class Answer>
 class answer_memory {
  public:
   using request = Request;
 
-  /// The answer to `wanted`: as remembered, or by `search()`.
+  /// Returns the stored answer to `wanted`; if there is none, stores and returns that of `search()`.
   template <class Search>
   Answer get(const Request& wanted, const Search& search) {
     {
@@ -43,13 +42,13 @@ class answer_memory {
     return found;
   }
 
-  /// How often an answer was not known.
+  /// Returns the number of searches.
   std::size_t searches() {
     const std::lock_guard lock(mutex_);
     return searches_;
   }
 
-  static constexpr std::size_t most = 64;  ///< answers; beyond them the oldest is forgotten
+  static constexpr std::size_t most = 64;  ///< answers; then a new one replaces the oldest
 
  private:
   std::mutex mutex_;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From any placement to any other, along all axes of a mesh, by the cheapest sequence of collectives. Where all extents
-/// are in the types, the sequence is found by the compiler. To another mesh of the same ranks: shard/change_mesh.hpp.
+/// Redistribution of a tensor from any placements to any others, along all axes of a mesh, by the cheapest sequence of
+/// collectives. If all extents are in the types, the compiler searches for it. To another mesh: shard/change_mesh.hpp.
 ///
 /// @code
 /// auto rows = hocket::redistribute<hocket::on<"tp", hocket::shard<0>>>(std::move(columns));   // other axes stay
 /// std::puts(hocket::explain_redistribution<hocket::on<"tp", hocket::shard<0>>>(columns).c_str());
 /// @endcode
 ///
-/// Redistribution knows no backward pass, as a value can be used in more than one way; conversions do:
-/// shard/convert.hpp.
+/// A redistribution has no backward pass, because a value can be used in several ways; a conversion does have one.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -62,9 +61,9 @@ constexpr auto type_extents() noexcept {
   return extents;
 }
 
-// The compiler counts what it evaluates, and gives up with an error: in g++ after 32 million operations, of which such a
-// search was seen to take up to 290 for one of `parts_of_ranks::work`, and 4 million at first; in clang after a million
-// steps, of which it takes up to 40.
+// The compiler stops with an error after a number of evaluated operations: g++ after 32 million, of which a search was
+// seen to take 4 million at its start, and up to 290 for each unit of `parts_of_ranks::work`; clang after a million
+// steps, of which a search takes up to 40 for each unit.
 #ifdef __clang__
 inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 17U;
 inline constexpr std::size_t most_work_when_compiling = 20'000;
@@ -73,8 +72,8 @@ inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 21U;
 inline constexpr std::size_t most_work_when_compiling = 90'000;
 #endif
 
-/// Whether the compiler may begin with a search. It looks at pairs of states, and at all ranks of each; over more ranks
-/// than can be looked at, it would count them one by one all the same.
+/// Returns whether the compiler may start a search, which examines pairs of states, and all ranks of each. With more
+/// ranks than a search examines, the compiler would still count them one by one.
 template <class Tensor>
 constexpr bool searched_when_compiling() noexcept {
   constexpr std::size_t dimensions = Tensor::rank;
@@ -89,7 +88,7 @@ constexpr bool searched_when_compiling() noexcept {
   return true;
 }
 
-/// Whether the compiler looks for a redistribution's sequence: all that it depends on is in the type of its tensor.
+/// Returns whether the compiler searches for the plan: all its inputs must be in the type of the tensor.
 template <class Tensor>
 constexpr bool plans_when_compiling() noexcept {
   for (const axis& each : Tensor::axes::all) {
@@ -98,18 +97,18 @@ constexpr bool plans_when_compiling() noexcept {
   return Tensor::extents_type::dynamic_rank == 0 && searched_when_compiling<Tensor>();
 }
 
-/// Data placed in some way, between two moves.
+/// This rank's data and their placements between two moves.
 template <class T, std::size_t Rank, std::size_t Axes>
 struct held_part {
   std::array<placement, Axes> placed{};
   box<Rank> part;
   const T* data = nullptr;
-  T* writable = nullptr;  ///< the same, or null where the caller's tensor may only be read
+  T* writable = nullptr;  ///< the same, or null if the data are the caller's and read-only
   scratch_array<T> owned{0};
 };
 
-/// Runs the moves of one redistribution. Knows placements as values, so that it is compiled once for all of them.
-/// `Partial` says how partial results combine; it is void where there are none, as elements need no addition then.
+/// Runs the moves of one redistribution. Uses placements as values, so that it is compiled once for all of them.
+/// `Partial` is the placement of partial results; void if there are none, so that elements need no addition.
 template <class T, std::size_t Rank, class Mesh, class Partial, class Options>
 class redistributing {
   static constexpr std::size_t axes = static_cast<std::size_t>(Mesh::dimensions);
@@ -117,12 +116,12 @@ class redistributing {
   using held_type = held_part<T, Rank, axes>;
 
  public:
-  /// Whether what it starts from is written to: means are weighed where they are.
+  /// Whether the redistribution writes to its source: it weights means in place.
   static constexpr bool writes = std::is_same_v<Partial, partial<mean>>;
-  /// Whether any of its moves may combine partial results: those that become partial stay so.
+  /// Whether a move may combine partial results. Data that become partial on the path are not combined.
   static constexpr bool reduces = !std::is_void_v<Partial>;
 
-  /// From `data`, placed as `placed`, into `out`. Partial means stand for `count` elements each.
+  /// Redistributes `data`, placed as `placed`, into `out`. Partial means stand for `count` elements each.
   redistributing(const Mesh& mesh, const std::array<std::size_t, Rank>& sizes,
                  const std::array<placement, axes>& placed, std::conditional_t<writes, T*, const T*> data, T* out,
                  double count, const Options& options, const std::source_location& site)
@@ -141,7 +140,7 @@ class redistributing {
     if (!last) next.owned = scratch_array<T>(next.part.volume());
     next.writable = last ? out_ : next.owned.data();
     next.data = next.writable;
-    // A slice may need no other rank, and so no communicator.
+    // Called only by moves that need a communicator: a slice may need no other rank.
     const auto comm = [&]() -> const auto& { return mesh_.along(move.along); };
     const block<T, Rank> target{next.writable, next.part};
     const block<const T, Rank> source{now_.data, now_.part};
@@ -209,7 +208,7 @@ class redistributing {
     }
   }
 
-  /// Where ranks have copies, each is served by the one that shares its coordinates along the axes of the copies.
+  /// If ranks have copies, each receives from those that share its coordinates along the axes of the copies.
   void exchange(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
     axis_set copies = 0;
     for (std::size_t a = 0; a < axes; ++a) copies |= now_.placed[a].whole() ? 1U << a : 0U;
@@ -235,14 +234,14 @@ class redistributing {
   held_type now_;
 };
 
-/// The plan of a redistribution whose extents are all known to the compiler; given up where that would take it too long.
+/// The plan of a redistribution if all extents are in types. The search is abandoned if it takes the compiler too long.
 template <class From, class To>
 inline constexpr auto compiled_plan = plan_redistribution(
     From::extents_type::sizes, type_extents<typename From::mesh_type>(),
     placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
     sizeof(typename From::element_type), move_costs(), most_work_when_compiling);
 
-/// Whether the compiler finds it.
+/// Returns whether the compiler finds the plan.
 template <class From, class To>
 constexpr bool planned_when_compiling() noexcept {
   if constexpr (plans_when_compiling<From>()) {
@@ -252,7 +251,7 @@ constexpr bool planned_when_compiling() noexcept {
   }
 }
 
-/// The plan of a redistribution over a mesh to placements `to`: searched for once, as long as the mesh remembers it.
+/// Returns the plan of a redistribution to placements `to`; searches only if the mesh does not have it stored.
 template <class From, class Placements>
 auto remembered_plan_to(const Placements& to, const typename From::sizes_type& sizes,
                         const typename From::mesh_type& mesh) {
@@ -272,7 +271,7 @@ template <class From, class... Said>
 using redistributed_t =
     placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
 
-/// Where no sequence of moves leads: with placements that the types allow, that is an error of the library.
+/// Throws because no sequence of moves exists: for placements that the types allow, this is an error of the library.
 template <class Mesh>
 [[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh, const std::source_location& site) {
   raise(errc::invalid_argument,
@@ -280,8 +279,8 @@ template <class Mesh>
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
-/// What a redistribution starts from: the tensor that was moved in, to be freed as soon as it is over; else the
-/// caller's, or a copy if it `Writes`.
+/// Returns the source of a redistribution: the tensor if it was moved in, which is freed when the redistribution is
+/// complete; else the caller's tensor, or a copy if the redistribution `Writes` to it.
 template <bool Writes, class Tensor>
 decltype(auto) source_of(Tensor&& tensor) {
   using original = std::remove_cvref_t<Tensor>;
@@ -330,8 +329,8 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
   }
 }
 
-/// Throws if nobody said how many elements the means in `to` stood for; they are NaN if that is none. Last, so that no other
-/// rank waits, and also where nothing was reduced, as each of these axes has one rank.
+/// Throws if the number of elements that the means in `to` stand for is not set; sets the means to NaN if it is 0.
+/// Called last, so that no other rank waits; also if nothing was reduced, because each of these axes has one rank.
 template <class To>
 void check_means(To& to, const std::source_location& site) {
   using T = typename To::element_type;
@@ -352,12 +351,12 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
 
 }  // namespace detail
 
-/// `tensor`, placed as `Said` tells along the axes that it names, and as before along the others, by the cheapest
-/// sequence of moves: see shard/redistribution_plan.hpp.
+/// Returns `tensor`, placed as in `Said` along the axes that it names, and as before along the others. Uses the
+/// cheapest sequence of moves: see shard/redistribution_plan.hpp.
 ///
-/// Collective over the ranks of the mesh. Exact: elements travel as they are, and only partial results are combined;
-/// parts may be uneven or empty. A tensor that is moved in lends its storage where nothing moves. Options, order,
-/// progress and errors as for the collectives.
+/// Collective over the ranks of the mesh. Exact: elements are sent unchanged, and only partial results are combined;
+/// parts may be uneven or empty. A tensor that is moved in passes its storage to the result if nothing moves. Options,
+/// order, progress and errors as for the collectives.
 template <class... Said, tensor_type Tensor, call_options Options = options<>>
   requires(!(tensor_type<Said> || ...) && detail::is_redistributed<Tensor, Said...>)
 auto redistribute(Tensor&& tensor, const Options& options = {},
@@ -367,7 +366,7 @@ auto redistribute(Tensor&& tensor, const Options& options = {},
   return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
-// Deleted: the template arguments that the compiler prints say why.
+// Deleted: the compiler prints the reason as a template argument.
 template <class... Said, class Given, class... Rest,
           auto Why = detail::why_not_redistributed<false, detail::said_list<Said...>, Given, Rest...>()>
 detail::not_understood redistribute(Given&&, const Rest&...) = delete;
@@ -405,9 +404,9 @@ std::string plan_text(const From& tensor, const Plan& plan) {
 
 }  // namespace detail
 
-/// What `redistribute<Said...>(tensor)` would do: its moves, with bytes and price. Local; nothing moves. Bytes are those
-/// that the ranks of the group receive that receives most; of an all_reduce the least that any takes, as one of few
-/// elements sends more, to save rounds.
+/// Describes the moves of `redistribute<Said...>(tensor)`, with bytes and costs. Local; moves no data. Bytes are those
+/// that the ranks of a group receive together, for the group that receives most; for an all_reduce, the minimum of all
+/// algorithms, because a short one sends more to save rounds.
 template <class... Said, tensor_type Tensor>
   requires(!(tensor_type<Said> || ...) && detail::has_explained_moves<Tensor, Said...>)
 std::string explain_redistribution(const Tensor& tensor,
@@ -418,7 +417,7 @@ std::string explain_redistribution(const Tensor& tensor,
   return detail::concat({"redistribution: ", plan.collectives(), " collectives\n", detail::plan_text(tensor, plan)});
 }
 
-// Deleted: the template arguments that the compiler prints say why.
+// Deleted: the compiler prints the reason as a template argument.
 template <class... Said, class Given, class... Rest,
           auto Why = detail::why_not_redistributed<true, detail::said_list<Said...>, Given, Rest...>()>
 std::string explain_redistribution(const Given&, const Rest&...) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a redistribution that is none, on a tensor's own mesh or to another one: the first thing
-/// that is wrong with it, in words. Each `why_...` is the template argument of a deleted overload: see
+/// Error messages of the compiler for an invalid redistribution, on a tensor's own mesh or to another one: each
+/// describes the first error of the call. Each `why_...` is the template argument of a deleted overload: see
 /// shard/tensor_diagnostics.hpp.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace detail {
 
 // ── On the tensor's own mesh ───────────────────────────────────────────────────────────────────────────────────────
 
-/// What a call names in its template arguments: `on<...>`, `elsewhere<...>`, or a type of a tensor.
+/// The template arguments of a call: `on<...>`, `elsewhere<...>`, or a type of a tensor.
 template <class... Said>
 struct said_list {};
 
@@ -33,7 +33,7 @@ inline constexpr bool axis_exists = true;
 template <class Axes, axis_name Axis, class Placement, bool IsPlacement>
 inline constexpr bool axis_exists<Axes, on<Axis, Placement, IsPlacement>> = has_axes<Axes, Axis>;
 
-/// As `checked_said`, of a redistribution.
+/// Like `checked_said`, for a redistribution.
 template <class Axes, class... Said>
 consteval sentence explain_said() {
   if (!((is_on<Said>::value || is_elsewhere<Said>::value) && ...)) {
@@ -76,7 +76,7 @@ struct change_of_placements<placements<From...>, placements<To...>> {
   }
 };
 
-/// Whether partial means become something else, for which it must be known how many elements they stand for.
+/// Returns whether partial means are combined, for which their numbers of elements must be known.
 template <class From, class To>
 constexpr bool combines_means() noexcept {
   for (int axis = 0; axis < From::size; ++axis) {
@@ -86,7 +86,7 @@ constexpr bool combines_means() noexcept {
   return false;
 }
 
-/// What is wrong with elements of type T, where partial results may be combined on the way.
+/// Returns the error in elements of type T, if partial results may be combined on the path.
 template <class From, class To, class T>
 consteval sentence explain_elements_on_the_way() {
   using reduced = typename first_partial<From>::type;
@@ -97,7 +97,7 @@ consteval sentence explain_elements_on_the_way() {
   }
 }
 
-/// What is wrong with the placements that a tensor is to get.
+/// Returns the error in the new placements of a tensor.
 template <class Tensor, class... Said>
 consteval sentence explain_new_placements() {
   using from = typename Tensor::placements_type;
@@ -122,7 +122,7 @@ consteval sentence explain_redistributed() {
   }
 }
 
-/// Whether `redistribute<Said...>` of such a tensor compiles, and whether its explanation does.
+/// Whether `redistribute<Said...>` of a tensor is valid, and whether `explain_redistribution` is.
 template <class Tensor, class... Said>
 inline constexpr bool is_redistributed = !explain_redistributed<std::remove_cvref_t<Tensor>, Said...>();
 template <class Tensor, class... Said>
@@ -165,7 +165,7 @@ consteval sentence explain_change_of_mesh() {
   return first_of({explain_other_mesh<From, To>(), explain_elements_to_combine<reduced, typename To::element_type>()});
 }
 
-/// Whether a tensor can go to another mesh as `To`, and whether it can be explained how.
+/// Whether a tensor can be moved to another mesh as `To`, and whether `explain_redistribution` can describe this.
 template <class Tensor, class To>
 inline constexpr bool changes_mesh = !explain_change_of_mesh<std::remove_cvref_t<Tensor>, To>();
 template <class Tensor, class To>
@@ -173,7 +173,7 @@ inline constexpr bool has_explained_way = !explain_other_mesh<std::remove_cvref_
 
 // ── The calls ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// A call of `redistribute`, or, if it only `Explains`, of `explain_redistribution`.
+/// A call of `redistribute`, or, if `Explains` is true, of `explain_redistribution`.
 template <bool Explains, class Given, class Said, class... Rest>
 struct redistributing_call;
 template <bool Explains, class Given, class... Said, class... Rest>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a plan of a redistribution consists of: moves, with what they cost.
+/// Plans of redistributions: sequences of moves, with their costs.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -12,7 +12,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// What a move of a redistribution does.
+/// The kind of a move of a redistribution.
 enum class move_kind { slice, keep_on_first, gather, exchange, reduce, reduce_to_slices };
 
 constexpr const char* to_string(move_kind kind) noexcept {
@@ -27,35 +27,35 @@ constexpr const char* to_string(move_kind kind) noexcept {
   return "unknown";
 }
 
-/// Whether a move needs a collective.
+/// Returns whether a move needs a collective.
 constexpr bool communicates(move_kind kind) noexcept { return kind > move_kind::keep_on_first; }
 
-/// What moves are priced with: by default, the costs of processes of one host.
+/// Parameters of the cost model for moves; the defaults are for processes on one host.
 struct move_costs {
   double latency = 2e-6;            ///< seconds per round of messages; a collective among p ranks has log2 p
   double seconds_per_byte = 2e-10;  ///< received from other ranks
   double copy_per_byte = 5e-11;     ///< within a rank
 };
 
-/// One move: `after` are the placements that it leads to; its collective is among the ranks along the axes `along`.
+/// One move: `after` are the placements after it; its collective is among the ranks along the axes `along`.
 template <std::size_t Axes>
 struct redistribution_move {
   move_kind kind = move_kind::slice;
   detail::axis_set along = 0;
   std::array<placement, Axes> after{};
-  std::size_t elements = 0;  ///< received from other ranks by all ranks along the axes, together
-  double seconds = 0;        ///< by the model
-  double counts = 0;         ///< of these seconds, those of an all_reduce of the counts of means, which goes before
+  std::size_t elements = 0;  ///< that all ranks along the axes together receive from other ranks
+  double seconds = 0;        ///< predicted by the cost model
+  double counts = 0;         ///< part of `seconds` for the all_reduce of the counts of means before the move
 };
 
-/// A sequence of moves: at most two per axis, as every axis can go by way of the whole.
+/// A sequence of moves: two per axis suffice, because every axis can be whole in between.
 template <std::size_t Axes>
 struct redistribution_plan {
   static constexpr std::size_t most = 2 * Axes + 1;
   std::array<redistribution_move<Axes>, most> moves{};
   std::size_t size = 0;
   bool possible = false;
-  bool given_up = false;  ///< before it was known whether it is
+  bool given_up = false;  ///< the search was abandoned before it found whether a plan is possible
 
   constexpr const redistribution_move<Axes>* begin() const noexcept { return moves.data(); }
   constexpr const redistribution_move<Axes>* end() const noexcept { return moves.data() + size; }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The cheapest way from one placement of a tensor to another, along all axes of a mesh at once. A greedy way can
-/// gather what it then cuts again; this searches all sequences of moves, with the same code when compiling and when
-/// running.
+/// Search for the cheapest path from one placement of a tensor to another, along all axes of a mesh together. A greedy
+/// path can gather slices only to cut them again; this search considers all sequences of moves, with the same code at
+/// compile time and at run time.
 ///
-/// A move changes the placements along some axes by one collective among the ranks along these axes, or by none:
-/// slices are gathered, or exchanged for slices of another kind; partial results are reduced, or reduced and scattered;
-/// wholes are sliced. Where two axes cut one dimension, the right one cuts the slices of the left one; so a move along
-/// the left one takes the right one with it, as an exchange among the ranks along both.
+/// A move changes the placements along some axes by one collective among the ranks along these axes, or by none: it
+/// gathers slices, or exchanges them for other slices; it reduces partial results, or reduces and scatters them; or it
+/// takes slices of wholes. If two axes cut one dimension, the right axis cuts the slices of the left axis. So a move
+/// along the left axis also changes the parts along the right axis, and is an exchange among the ranks along both.
 ///
-/// Search over the placements, of all axes if these are few, else of the axes that change, each as at first, as at last
-/// or whole: by what the way to one costs and the rest must cost at least (A*). Few are those of four dimensions along
-/// four axes, or, over more than 64 ranks, of three along three.
+/// The search (A*) is over placements: of all axes if there are few, else of the axes that change, each with its first
+/// or last placement, or whole. Few are those of four dimensions along four axes, or, with more than 64 ranks, of three
+/// along three.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -29,13 +29,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The parts of so many ranks are looked at one by one.
+/// Up to this number of ranks, the search examines the parts of all ranks.
 inline constexpr std::size_t most_ranks_looked_at = 64;
 
 /// Searches for one redistribution of a tensor of `Rank` dimensions over a mesh of `Axes` axes.
 ///
-/// Looking at the parts of all ranks is what takes time. So parts are computed once for each state, and only where a
-/// move could, by the least that it may cost, be part of a way cheaper than the cheapest one known.
+/// Examining the parts of all ranks takes most of the time. So parts are computed once for each state, and only if a
+/// move, by a lower bound of its cost, could be part of a path cheaper than the cheapest known one.
 template <std::size_t Rank, std::size_t Axes>
 class redistribution_search {
  public:
@@ -48,12 +48,12 @@ class redistribution_search {
       : ranks_(sizes, mesh_extents), mesh_extents_(mesh_extents), element_bytes_(static_cast<double>(element_bytes)),
         costs_(costs), most_work_(most_work) {}
 
-  /// The cheapest sequence; of those as cheap, one of the fewest collectives. Axes of one rank change for nothing, and
-  /// appear in no move.
+  /// Returns the cheapest sequence; among equally cheap ones, one with the fewest collectives. Axes of one rank change
+  /// at no cost, and appear in no move.
   constexpr plan_type search(state from, const state& to) {
     for (std::size_t a = 0; a < Axes; ++a) {
       if (mesh_extents_[a] == 1) from[a] = to[a];
-      // What is whole on all ranks may be replicated or invariant: to memory, that is one.
+      // Replicated and invariant data are the same in memory.
       if (from[a].whole() && to[a].whole()) from[a] = to[a];
     }
     plan_type plan;
@@ -62,7 +62,7 @@ class redistribution_search {
       return plan;
     }
     std::vector<node> nodes = all_states(from, to);
-    if (nodes.size() < 2 || nodes[goal].at != to) return plan;  // no state on the way is `to`
+    if (nodes.size() < 2 || nodes[goal].at != to) return plan;  // `to` is not among the states
     for (;;) {
       plan.given_up = gives_up();
       if (plan.given_up) return plan;
@@ -78,10 +78,10 @@ class redistribution_search {
   constexpr bool gives_up() const noexcept { return ranks_.work() > most_work_; }
 
   using geometry = parts_of_ranks<Rank, Axes>;
-  static constexpr std::size_t start = 0;  ///< among the nodes
+  static constexpr std::size_t start = 0;  ///< position in the nodes
   static constexpr std::size_t goal = 1;
 
-  /// What a way costs. Prices that differ by rounding alone are equal.
+  /// Cost of a path. Costs that differ only by rounding are equal.
   struct cost {
     double seconds = 1e300;
     std::size_t collectives = 0;
@@ -96,7 +96,7 @@ class redistribution_search {
   };
 
   struct node : placed_parts<Rank, Axes> {
-    double rest = 0;  ///< the least that it costs to get from here to the goal
+    double rest = 0;  ///< lower bound of the cost from here to the goal
     cost least{};
     std::size_t before = 0;
     move by{};
@@ -111,7 +111,7 @@ class redistribution_search {
     return true;
   }
 
-  /// What kind of move leads from one state to another, and along which axes at most; whether there is one.
+  /// Finds the kind of move from one state to another, and the most axes that it needs. Returns false if there is none.
   constexpr bool classify(const state& from, const state& to, move& found) const {
     axis_set changed = 0;
     for (std::size_t a = 0; a < Axes; ++a) changed |= from[a] == to[a] ? 0U : 1U << a;
@@ -130,8 +130,8 @@ class redistribution_search {
     } else {
       return false;
     }
-    // An axis may cut, further right, what this move cuts. Then slices and gathers are widened to an exchange among
-    // more ranks; and results can be shared out only if the parts are such that the inner cut changes nothing.
+    // An axis further right may cut a dimension that this move cuts. Then slices and gathers become an exchange among
+    // more ranks; a reduce_scatter is possible only if the inner cut does not affect the parts: see `complete`.
     const axis_set closed = with_inner_cuts(from, to, changed);
     const bool moves_elements = found.kind == move_kind::slice || found.kind == move_kind::gather;
     if (closed != changed && (moves_elements || found.kind == move_kind::exchange)) {
@@ -141,7 +141,7 @@ class redistribution_search {
     return true;
   }
 
-  /// Prices a move that `classify` found; whether it can be made.
+  /// Computes the cost of a move that `classify` found. Returns whether the move is possible.
   constexpr bool complete(node& from, node& to, move& found) {
     if (found.kind == move_kind::reduce_to_slices && with_inner_cuts(from.at, to.at, found.along) != found.along) {
       if (!can_look()) return false;
@@ -159,7 +159,7 @@ class redistribution_search {
     ranks_.look_at_all(to);
   }
 
-  /// `changed`, and the axes that cut, further right, a dimension that one of these cuts before or after.
+  /// Returns `changed`, and the axes further right that cut a dimension that one of these cuts before or after.
   static constexpr axis_set with_inner_cuts(const state& from, const state& to, axis_set changed) {
     axis_set closed = changed;
     for (std::size_t a = 0; a < Axes; ++a) {
@@ -172,8 +172,8 @@ class redistribution_search {
     return closed;
   }
 
-  /// Makes an exchange or a gather the cheapest one among ranks that have what each other need; a slice if every rank
-  /// has that.
+  /// Narrows an exchange or a gather to the cheapest group of ranks that together have what each of them needs; to a
+  /// slice if every rank has this already.
   constexpr void narrow(node& from, node& to, move& widest) {
     if (!can_look()) return;
     look_at(from, to);
@@ -190,9 +190,9 @@ class redistribution_search {
     }
   }
 
-  /// The least that any sequence of moves to the goal costs. All axes that it needs must be in the group of some
-  /// collective; one along two axes takes as many rounds as one along each, or fewer by one. And each rank must receive
-  /// what it lacks; where there are summands of an element, all but one must reach who adds them.
+  /// Returns a lower bound of the cost of any sequence of moves to the goal. All axes that it needs must be in the
+  /// group of a collective; a collective along two axes takes as many rounds as one along each, or one fewer. Each rank
+  /// must receive what it lacks; of the summands of an element, all but one must reach a rank that adds them.
   constexpr double least_rest(node& from, node& last) {
     if (from.at == last.at) return 0;
     if (!can_look()) return seconds_to_copy(last);
@@ -212,15 +212,15 @@ class redistribution_search {
            seconds_to_receive(received, ranks_.ranks_along(geometry::every_axis));
   }
 
-  /// Whether there are so few ranks that all of them can be looked at. With more, rules must do, that are right and
-  /// perhaps wider than needed where a dimension has fewer elements than ranks.
+  /// Returns whether there are few enough ranks to examine the parts of all. With more, the search uses rules, which
+  /// may involve more ranks than necessary if a dimension has fewer elements than ranks.
   constexpr bool can_look() const { return ranks_.ranks_along(geometry::every_axis) <= most_ranks_looked_at; }
 
   constexpr double seconds_to_copy(const node& to) const {
     return static_cast<double>(to.first.volume()) * element_bytes_ * costs_.copy_per_byte;
   }
 
-  /// Of as many elements by `ranks` ranks together.
+  /// Returns the time in which `ranks` ranks together receive `elements` elements.
   constexpr double seconds_to_receive(std::size_t elements, std::size_t ranks) const {
     return static_cast<double>(elements) / static_cast<double>(ranks) * element_bytes_ * costs_.seconds_per_byte;
   }
@@ -229,14 +229,14 @@ class redistribution_search {
     return costs_.latency * static_cast<double>(std::bit_width(ranks - 1));
   }
 
-  /// Whether a move adds up means, whose counts are added up first, by a collective of their own.
+  /// Returns whether a move combines means, whose counts another collective adds first.
   constexpr bool adds_means(const node& from, const move& priced) const {
     return !all(from.at, priced.after, priced.along,
                 [](placement before, placement) { return before.kind != placement_kind::partial_mean; });
   }
 
-  /// Until the rank that receives most has all. A mean over the ranks of the group would make wider groups cheaper, by
-  /// ranks that receive nothing. Sums are shared out evenly; so are gathers, where parts have not been looked at.
+  /// Returns the time until the rank that receives most has all its elements. An average would make wider groups seem
+  /// cheaper, by ranks that receive nothing. Reductions receive evenly; so do gathers if the parts are not examined.
   constexpr double seconds_of_slowest(const node& from, const node& to, const move& priced) {
     const bool looked_at = priced.kind == move_kind::exchange || (priced.kind == move_kind::gather && can_look());
     if (looked_at) return seconds_to_receive(ranks_.most_lacking(from, to), 1);
@@ -261,7 +261,7 @@ class redistribution_search {
     priced.seconds += priced.counts;
   }
 
-  /// The least that a move may cost, whatever it is narrowed to: looks at the first rank alone.
+  /// Returns a lower bound of the cost of a move, however far it is narrowed; examines only the first rank.
   constexpr double least_seconds(const node& from, const node& to, const move& classified) const {
     double seconds = seconds_to_copy(to);
     if (!communicates(classified.kind)) return seconds;
@@ -270,14 +270,14 @@ class redistribution_search {
     }
     const std::size_t needed = to.first.volume();
     if (geometry::common(from.first, to.first) == needed) return seconds;  // others may need more; or it is a slice
-    // It needs others, each of which has as much as itself at most.
+    // The first rank needs elements of others, each of which has at most as many as itself.
     const std::size_t sources = (needed + from.first.volume() - 1) / from.first.volume();
     return seconds + latency(sources < 2 ? 2 : sources);
   }
 
-  /// All placements of the axes that change: wholes, partial results where there are some already or at last, and
-  /// slices. Where there are few, other axes may change on the way too; where there are many, an axis has no slices on
-  /// the way but those at first and at last.
+  /// Returns all combinations of placements of the axes that change: whole, partial if the axis is so at the start or
+  /// at the goal, and slices. If there are few, other axes may change in between, too; if there are many, an axis has
+  /// no slices except those of the start and the goal.
   constexpr std::vector<node> all_states(const state& from, const state& to) {
     std::size_t states = 1;
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
@@ -288,7 +288,7 @@ class redistribution_search {
       if (mesh_extents_[a] == 1 || (from[a] == to[a] && (!few || stays(from[a])))) continue;
       const std::size_t known = nodes.size();
       const auto add = [&](placement other) {
-        if (other == from[a]) return;  // there already
+        if (other == from[a]) return;  // included already
         for (std::size_t i = 0; i < known; ++i) {
           nodes.push_back(nodes[i]);
           nodes.back().at[a] = other;
@@ -312,13 +312,13 @@ class redistribution_search {
     return nodes;
   }
 
-  /// What no move may touch that does not have to: varying data are no copies of a whole, so that a slice of one would
-  /// stand for all; and only sums may be left to one rank.
+  /// Returns whether a placement must not change on the path unless it differs at the goal. Varying data are not copies
+  /// of a whole, so that a slice of them is not part of one; and only sums can become zeros on all ranks except one.
   static constexpr bool stays(const placement& at) noexcept {
     return at.kind == placement_kind::varying || (at.partial() && at.kind != placement_kind::partial_sum);
   }
 
-  /// The node through which the whole way may be the cheapest.
+  /// Returns the open node with the lowest bound for the cost of a path through it.
   static constexpr std::size_t cheapest_open(const std::vector<node>& nodes) {
     std::size_t best = nodes.size();
     cost least;
@@ -336,7 +336,7 @@ class redistribution_search {
   constexpr void relax(std::vector<node>& nodes, std::size_t from) {
     const cost so_far = nodes[from].least;
     if (so_far.moves == plan_type::most) return;
-    // The goal is the first to be looked at: then no way needs to be looked at that can't be cheaper.
+    // Starts with the goal, whose cost then excludes paths that can't be cheaper.
     for (std::size_t i = goal; i < nodes.size(); ++i) {
       node& each = nodes[i];
       move by;
@@ -374,9 +374,9 @@ class redistribution_search {
 
 }  // namespace detail
 
-/// The cheapest sequence of moves that brings a tensor of extents `sizes`, over a mesh of these extents, from one
-/// placement to another; `possible` is false if there is none. `most_work`: after so much of it (see
-/// `parts_of_ranks::work`) the search is given up.
+/// Returns the cheapest sequence of moves for a tensor of extents `sizes`, over a mesh of these extents, from one
+/// placement to another; `possible` is false if there is none. The search is abandoned after `most_work` units of work
+/// (see `parts_of_ranks::work`).
 template <std::size_t Rank, std::size_t Axes>
 constexpr redistribution_plan<Axes> plan_redistribution(const std::array<std::size_t, Rank>& sizes,
                                                         const std::array<int, Axes>& mesh_extents,

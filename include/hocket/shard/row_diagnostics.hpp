@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of an exchange of rows that is none: the first thing that is wrong with it, in words. Each
+/// Error messages of the compiler for an invalid exchange of rows: each describes the first error of the call. Each
 /// `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace detail {
 template <class Placement>
 inline constexpr bool has_own_rows = std::is_same_v<Placement, shard<0>> || std::is_same_v<Placement, varying>;
 
-/// Whether axes other than the one at `position` cut rows.
+/// Returns whether axes other than the one at `position` cut rows.
 template <class Placed>
 constexpr bool others_cut_rows(int position) noexcept {
   for (int axis = 0; axis < Placed::size; ++axis) {
@@ -32,7 +32,7 @@ constexpr bool others_cut_rows(int position) noexcept {
   return false;
 }
 
-/// What is wrong with the rows of a tensor that are to be exchanged along `Axis`.
+/// Returns the reason why the rows of a tensor can't be exchanged along `Axis`.
 template <axis_name Axis, class Tensor>
 consteval sentence explain_rows() {
   if constexpr (!is_along<Axis, Tensor>) {
@@ -57,7 +57,7 @@ consteval sentence explain_rows() {
 template <axis_name Axis, class Tensor>
 inline constexpr bool has_rows = !explain_rows<Axis, std::remove_cvref_t<Tensor>>();
 
-/// What is wrong with a call of `route_rows<Axis>`.
+/// Returns the error in a call of `route_rows<Axis>`.
 template <axis_name Axis, class Given, class Counts>
 consteval sentence explain_routing() {
   if constexpr (!tensor_type<Given>) {
@@ -82,7 +82,7 @@ constexpr auto why_not_along_no_axis() {
       []() -> sentence { return "route_rows needs the name of an axis, as in route_rows<\"ep\">(x, counts)"; });
 }
 
-/// What is wrong with a call of an exchange of rows that are placed as `From`.
+/// Returns the error in a call of an exchange of rows that are placed as `From`.
 template <axis_name Axis, class From, class Given>
 consteval sentence explain_exchange() {
   if constexpr (!tensor_type<Given>) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Rows that go where the program says: tokens to the ranks of their experts, and the results back. No placement tells
-/// which rank has which row then, only counts do; forward and backward of that are one exchange and its transpose, and
-/// the counts of one with the order of the other give wrong gradients that no shape reveals.
+/// Exchanges of rows that the program routes: tokens to the ranks of their experts, and the results back. A placement
+/// can't express which rank has which row, only counts can. The forward and the backward pass are one exchange and its
+/// transpose; if a program mixes the counts of one with the order of the other, gradients are wrong without any error.
 ///
 /// @code
 /// // x: tokens in rows, cut along ep, and sorted by the rank of their expert, `sent[r]` of them for rank r.
-/// const auto to_experts = hocket::route_rows<"ep">(x, sent);    // ranks tell each other what they will receive
+/// const auto to_experts = hocket::route_rows<"ep">(x, sent);    // the ranks exchange the counts
 /// const auto tokens = to_experts(x);                            // varying: this rank's experts' tokens, by rank
 /// const auto y = to_experts.backward()(results);                // cut as x was: each token where it came from
 /// @endcode
 ///
-/// The gradients go the same ways: that of `tokens` by `to_experts.backward()`, that of `y` by `to_experts`.
+/// The gradient of `tokens` goes through `to_experts.backward()`, that of `y` through `to_experts`.
 ///
 /// Source: the all-to-all of expert parallelism with output and input splits, as in GShard (Lepikhin et al., 2020).
 #pragma once
@@ -64,20 +64,20 @@ inline std::size_t sum_of(std::span<const std::size_t> counts) {
 
 }  // namespace detail
 
-/// The exchange of rows along the axis `Axis`, of tensors placed as `From` there, each of `shard<0>` or `varying`; what
-/// it gives is placed as `To`. Made by `route_rows`. A value: it keeps counts, no rows and no mesh.
+/// The exchange of rows along the axis `Axis`, of tensors placed as `From`; the result is placed as `To`. Both are
+/// `shard<0>` or `varying`. Made by `route_rows`. A value: it stores counts, but no rows and no mesh.
 template <axis_name Axis, placement_type From, placement_type To>
 class row_exchange {
  public:
-  /// Rows by rank. As many in all as there are, and will be, on this rank.
+  /// Numbers of rows by rank. Their sums are the numbers of rows on this rank before and after the exchange.
   const std::vector<std::size_t>& sent() const noexcept { return sent_; }
   const std::vector<std::size_t>& received() const noexcept { return received_; }
 
-  /// The rows of `tensor`: the first `sent()[0]` to rank 0 along the axis, the next to rank 1, and so on; what arrives
-  /// lies in the order of the ranks it came from. Along the other axes the tensor is placed as before.
+  /// Sends the first `sent()[0]` rows of `tensor` to rank 0 along the axis, the next to rank 1, and so on; returns the
+  /// received rows in the order of the sending ranks. Along the other axes the tensor is placed as before.
   ///
-  /// Collective over the ranks along `Axis`, by one `all_to_all_v`: options, cost, order, progress and errors are its;
-  /// so it is `invalid_argument` if the rows are not as many as the counts say.
+  /// Collective over the ranks along `Axis`, by one `all_to_all_v`, with its options, cost, order, progress and errors:
+  /// `invalid_argument` if the number of rows differs from the sum of the counts.
   template <tensor_type Tensor, call_options Options = options<>>
     requires detail::is_exchanged<Axis, From, Tensor>
   auto operator()(const Tensor& tensor, const Options& options = {},
@@ -98,11 +98,11 @@ class row_exchange {
     return to;
   }
 
-  /// Deleted: see what it says.
+  /// Deleted: the template argument `Why` is the reason.
   template <class Given, auto Why = detail::why_not_exchanged<Axis, From, Given>()>
   detail::not_understood operator()(const Given&, const auto&...) const = delete;
 
-  /// The exchange that brings every row back to where it came from: that of the gradients.
+  /// Returns the reverse exchange, which returns every row to the rank that sent it, as for gradients.
   auto backward() const {
     return row_exchange<Axis, gradient_placement_t<To>, gradient_placement_t<From>>(received_, sent_, rows_after_,
                                                                                     rows_before_);
@@ -128,7 +128,7 @@ class row_exchange {
     return rows;
   }
 
-  /// Of the extents that ranks must agree on: all but the number of rows.
+  /// Returns `options` with the extents on which ranks must agree: all except the number of rows.
   template <class Options, class Tensor>
   static constexpr decltype(auto) with_equal_extents(const Options& options, const Tensor& tensor) {
     detail::extents_of_rows<Tensor> row{tensor.sizes()};
@@ -138,12 +138,12 @@ class row_exchange {
 
   std::vector<std::size_t> sent_;
   std::vector<std::size_t> received_;
-  std::size_t rows_before_;  ///< the first extent of what it takes: of the whole tensor, as this rank sees it
+  std::size_t rows_before_;  ///< first extent of the argument, of the whole tensor as this rank sees it
   std::size_t rows_after_;
 };
 
-/// The exchange that sends the next `sent[r]` rows of `tensor` to rank r along the axis `Axis`, and receives
-/// `received[r]` from it. Local: for those who know both. What s passes as sent to d, d must pass as received from s.
+/// Returns the exchange that sends the next `sent[r]` rows of `tensor` to rank r along the axis `Axis`, and receives
+/// `received[r]` rows from it. Local. The number that rank s passes as sent to d, rank d must pass as received from s.
 template <axis_name Axis, tensor_type Tensor>
   requires detail::has_rows<Axis, Tensor>
 auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector<std::size_t> received) {
@@ -153,10 +153,10 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector
                                                      rows_after);
 }
 
-/// The same, where only senders know: ranks tell each other the counts first.
+/// Like the above, if only the senders know the counts: the ranks exchange these first.
 ///
-/// Collective over the ranks along `Axis`, by one all_to_all of one count for each rank: options, order, progress and
-/// errors are its, so that another number of counts than ranks is `invalid_argument`.
+/// Collective over the ranks along `Axis`, by one all_to_all of one count for each rank, with its options, order,
+/// progress and errors: `invalid_argument` if the number of counts differs from the number of ranks.
 template <axis_name Axis, tensor_type Tensor, call_options Options = options<>>
   requires detail::has_rows<Axis, Tensor>
 auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Options& options = {},
@@ -168,12 +168,12 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Optio
   return route_rows<Axis>(tensor, std::move(sent), std::move(received));
 }
 
-// Deleted: the template arguments that the compiler prints say why.
+// Deleted: the compiler prints the reason as a template argument.
 template <class... Axes, auto Why = detail::why_not_along_no_axis<Axes...>()>
 detail::not_understood route_rows(const detail::any_argument&, const auto&...) = delete;
 template <axis_name Axis, class Given, class Counts, auto Why = detail::why_not_routed<Axis, Given, Counts>()>
 detail::not_understood route_rows(const Given&, const Counts&, const auto&...) = delete;
-/// The same of counts in braces.
+/// Like the above, for counts in braces.
 template <axis_name Axis, class Given, auto Why = detail::why_not_routed<Axis, Given, std::vector<std::size_t>>()>
 detail::not_understood route_rows(const Given&, const std::vector<std::size_t>&, const auto&...) = delete;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What local mathematics may do with placed data, and how its result is placed. A matrix product of slices along the
-/// reduced dimension is a partial sum; a non-linear function of a partial sum is wrong. A rule tells the compiler so,
-/// for one axis of the mesh at a time, from the operands' placements alone.
+/// Rules for local computations on placed data: whether they are valid, and how the result is placed. A matrix product
+/// of slices along the reduced dimension is a partial sum; a non-linear function of a partial sum is wrong. A rule
+/// states this for one axis of the mesh at a time, from the operands' placements alone.
 ///
-/// Rules are types; those here are named by what the function is in its operands, and take subscripts:
+/// Rules are types. Those here are named after the kind of function, and take subscripts:
 ///
 /// @code
 /// nonlinear<"bh->bh">        gelu, or the product of gates; nonlinear<"bH->bH"> a softmax over h
@@ -13,10 +13,10 @@
 /// sum_over<"bv->b">          the sum of some function along each row; also maximum_over, mean_over
 /// @endcode
 ///
-/// To state a rule of your own, write a type with `labels` and `result`:
+/// A user-defined rule is a type with `labels` and `result`:
 ///
 /// @code
-/// struct causal_attention {  // heads on their own, time whole
+/// struct causal_attention {  // each head alone, time whole
 ///   static constexpr hocket::subscripts labels = "hTd,hTd,hTd->hTd";
 ///   static constexpr hocket::verdict result(std::span<const hocket::placement> operands) {
 ///     return hocket::nonlinear<"hTd,hTd,hTd->hTd">::result(operands);
@@ -24,9 +24,9 @@
 /// };
 /// @endcode
 ///
-/// A rule whose result is partial by another operation than a sum or a mean (`placement_kind::partial_other`) names it,
-/// and says what the result is at first. That is what ranks whose parts are empty give to the reduction, so it must not
-/// change anything there:
+/// A rule whose result is partial by another operation than a sum or a mean (`placement_kind::partial_other`) names
+/// this operation, and an initial value for results. Ranks with empty parts contribute the initial value to the
+/// reduction, so it must be neutral there:
 ///
 /// @code
 /// struct minimum_of_rows {
@@ -52,7 +52,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Why operands can't be used together. The sentences are in shard/misuse.hpp.
+/// The reason why operands can't be used together. The error messages are in shard/misuse.hpp.
 enum class misuse {
   none,
   operand_count,
@@ -70,7 +70,7 @@ enum class misuse {
   partial_without_rule
 };
 
-/// How a result is placed, or why it can't be computed.
+/// The placement of a result, or the reason why it can't be computed.
 struct verdict {
   placement result{};
   misuse why = misuse::none;
@@ -100,7 +100,7 @@ constexpr std::size_t count_partial(std::span<const placement> operands) noexcep
 
 /// The letter along which operands are sharded.
 struct common_letter {
-  char letter = 0;  ///< 0: none is sharded
+  char letter = 0;  ///< 0 if no operand is sharded
   misuse why = misuse::none;
 };
 
@@ -117,8 +117,7 @@ constexpr common_letter sharded_letter(const subscripts& labels, std::span<const
   return {letter, misuse::none};
 }
 
-/// The verdict on operands of which none is partial. `reduced` is what a sharded dimension becomes that the result
-/// lacks.
+/// Returns the verdict on operands of which none is partial; `reduced` if the result lacks the sharded dimension.
 constexpr verdict judge_unreduced(const subscripts& labels, std::span<const placement> operands,
                                   verdict reduced) noexcept {
   if (const std::size_t invariants = count(operands, placement_kind::invariant); invariants > 0) {
@@ -146,7 +145,7 @@ constexpr bool right_count(const subscripts& labels, std::span<const placement> 
   return labels.operands() == operands.size();
 }
 
-/// The verdict on operands of which some function is reduced along the letters that the result lacks.
+/// Returns the verdict on a reduction, along the letters that the result lacks, of a function of operands.
 constexpr verdict judge_reduction(const subscripts& labels, std::span<const placement> operands,
                                   placement_kind reduced) noexcept {
   if (!right_count(labels, operands)) return {{}, misuse::operand_count};
@@ -165,7 +164,7 @@ struct labelled {
 
 }  // namespace detail
 
-/// A function of which nothing is known but which dimensions it mixes: those in capital letters.
+/// Any function that mixes no dimensions except those in capital letters.
 template <subscripts Labels>
 struct nonlinear : detail::labelled<Labels> {
   static constexpr verdict result(std::span<const placement> operands) noexcept {
@@ -175,7 +174,7 @@ struct nonlinear : detail::labelled<Labels> {
   }
 };
 
-/// A sum of its operands, each times something that does not depend on them. A letter that the result lacks is summed.
+/// A sum of its operands, with factors that do not depend on them. A letter that the result lacks is summed.
 template <subscripts Labels>
 struct linear : detail::labelled<Labels> {
   static constexpr verdict result(std::span<const placement> operands) noexcept {
@@ -220,12 +219,12 @@ struct sum_over : detail::labelled<Labels> {
   }
 };
 
-/// The largest along the letters that the result lacks, of any function of the operands' elements.
+/// The maximum along the letters that the result lacks, of any function of the operands' elements.
 template <subscripts Labels>
 struct maximum_over : detail::labelled<Labels> {
   using reduction = maximum;
 
-  /// What the local result is at first, so that ranks without elements do not spoil the maximum.
+  /// Initial value of the local result, so that ranks without elements do not affect the maximum.
   template <class T>
   static constexpr T initial() noexcept {
     using limits = std::numeric_limits<T>;
@@ -237,8 +236,8 @@ struct maximum_over : detail::labelled<Labels> {
   }
 };
 
-/// The mean along the letters that the result lacks. Each rank's partial result carries how many elements it stands
-/// for, so that slices of unequal lengths give the mean of the whole.
+/// The mean along the letters that the result lacks. Each rank's partial result carries the number of elements that it
+/// stands for, so that slices of unequal lengths give the mean of the whole.
 template <subscripts Labels>
 struct mean_over : detail::labelled<Labels> {
   static constexpr verdict result(std::span<const placement> operands) noexcept {

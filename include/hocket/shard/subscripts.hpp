@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which dimensions of operands and result go together, in the letters of Einstein's notation: "mk,kn->mn" is a matrix
-/// product, "bh,h->bh" adds a vector to every row. A letter that the result lacks is reduced. A capital letter is a
-/// dimension that the function must see whole, as a softmax does: "bH->bH".
+/// Subscripts that relate dimensions of operands and result, in Einstein's notation: "mk,kn->mn" is a matrix product,
+/// "bh,h->bh" adds a vector to every row. A letter that the result lacks is reduced. A dimension with a capital letter
+/// must be whole on each rank, as for a softmax: "bH->bH".
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -15,8 +15,8 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// Where `wanted` is in `text`; npos if nowhere. std::string_view's search is no constant expression for g++ 12 where
-/// undefined behaviour is looked for.
+/// Returns the position of `wanted` in `text`, or npos. With checks of undefined behaviour, std::string_view's search
+/// is not a constant expression in g++ 12.
 constexpr std::size_t position_in(std::string_view text, char wanted) noexcept {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == wanted) return i;
@@ -44,20 +44,20 @@ struct subscripts {
     return count;
   }
 
-  /// The letters of operand `index`.
+  /// Returns the letters of operand `index`.
   constexpr std::string_view operand(std::size_t index) const noexcept {
     std::string_view rest = inputs();
     for (; index > 0; --index) rest.remove_prefix(detail::position_in(rest, ',') + 1);
     return rest.substr(0, detail::position_in(rest, ','));
   }
 
-  /// The letters of the result.
+  /// Returns the letters of the result.
   constexpr std::string_view result() const noexcept {
     const std::size_t at = arrow();
     return at == std::string_view::npos ? std::string_view() : view().substr(at + 2);
   }
 
-  /// Letters, commas and one arrow; no letter twice in an operand; every letter of the result in some operand.
+  /// Returns whether there are letters, commas and one arrow; no letter twice in an operand; no new one in the result.
   constexpr bool well_formed() const noexcept {
     if (arrow() == std::string_view::npos) return false;
     for (std::size_t i = 0; i < operands(); ++i) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A tensor that is spread over a mesh of ranks, with a type that says how: which dimension is cut along which axis,
-/// where ranks hold copies, where summands. What converts one such type into another is the communication that is
-/// needed; what may be computed with it, and how the result is placed, follows from it. See shard/placement.hpp,
-/// shard/convert.hpp and shard/apply.hpp; meshes are in mesh/mesh.hpp.
+/// A tensor that is distributed over a mesh of ranks, with its distribution in its type: which axis cuts which
+/// dimension, and along which axes the ranks hold copies or summands. Converting one such type into another is the
+/// communication that this needs; valid computations, and the placements of their results, follow from the types. See
+/// shard/placement.hpp, shard/convert.hpp and shard/apply.hpp; meshes are in mesh/mesh.hpp.
 ///
 /// @code
 /// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});
@@ -41,7 +41,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// Whether a tensor of `Rank` dimensions has those that are cut.
+/// Returns whether a tensor of `Rank` dimensions has all dimensions that are cut.
 template <std::size_t Rank>
 constexpr bool dimensions_exist(std::span<const placement> placed) noexcept {
   for (const placement& each : placed) {
@@ -50,7 +50,7 @@ constexpr bool dimensions_exist(std::span<const placement> placed) noexcept {
   return true;
 }
 
-/// How the partial values of a tensor combine: the placement along the first axis where it is partial; else void.
+/// The placement along the first axis where a tensor is partial; void if there is none.
 template <class Placed>
 struct first_partial {
   using type = void;
@@ -61,14 +61,14 @@ struct first_partial<placements<First, Rest...>> {
                                            first_partial<placements<Rest...>>>::type;
 };
 
-/// Whether the partial values of a tensor combine in one way only.
+/// Returns whether all partial placements of a tensor are the same.
 template <class... Placements>
 constexpr bool one_reduction(placements<Placements...>) noexcept {
   using first = typename first_partial<placements<Placements...>>::type;
   return ((!Placements::value.partial() || std::is_same_v<Placements, first>)&&...);
 }
 
-/// The sizes of a rank's part that the types tell, as nothing cuts the dimension or all cuts divide it; else `dynamic`.
+/// Returns the sizes of a rank's part; `dynamic` unless the types determine a size, because all cuts are even.
 template <class Extents, class Axes, class Placed>
 constexpr auto known_part_sizes() noexcept {
   auto sizes = Extents::sizes;
@@ -76,7 +76,7 @@ constexpr auto known_part_sizes() noexcept {
     const placement& placed = Placed::values[axis];
     if (!placed.sharded() || static_cast<std::size_t>(placed.dimension) >= sizes.size()) continue;
     std::size_t& size = sizes[static_cast<std::size_t>(placed.dimension)];
-    // Not positive where it is given when the mesh is made, and after an error.
+    // Not positive if it is passed when the mesh is made, or after an error.
     const int extent = Axes::all[axis].extent;
     const auto ranks = static_cast<std::size_t>(extent);
     const bool equal_parts = size != dynamic && extent > 0 && size % ranks == 0;
@@ -85,7 +85,7 @@ constexpr auto known_part_sizes() noexcept {
   return sizes;
 }
 
-/// A value that is that of its type's default constructor once it is moved from.
+/// A value that is reset to `Value{}` when it is moved from.
 template <class Value>
 struct passed_on {
   Value value{};
@@ -112,15 +112,15 @@ const Mesh& checked_mesh(const Mesh& mesh) {
 }  // namespace detail
 
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
-/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`. A tensor that is moved
-/// from has an empty part, unless its type tells the part's size: then that of nothing, at null. What makes another
-/// tensor of it throws `invalid_argument`.
+/// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`. A tensor that was moved
+/// from has no elements; if its type determines the part's size, `elements()` has that size, at a null address.
+/// Functions that make another tensor of it throw `invalid_argument`.
 ///
-/// **Storage.** Its own, of zeros at first, or the caller's, which must outlive it. Dense, row-major.
-/// **Equal on all ranks:** the extents. Not checked when a tensor is made, as that communicates nothing; what
-///   communicates parts of tensors whose extents differ between its ranks ends with `mismatch`, also where the parts are
-///   of equal sizes. Redistributions that are planned when running may find moves along other axes for other extents,
-///   and end with `timeout`.
+/// **Storage.** Its own, initialized to zeros, or the caller's, which must outlive it. Dense, row-major.
+/// **Equal on all ranks:** the extents. Constructors do not check this, because they do not communicate; a call that
+///   communicates parts of tensors whose extents differ between its ranks ends with `mismatch`, also if the parts have
+///   equal sizes. Redistributions that are planned at run time may find moves along other axes for other extents, and
+///   end with `timeout`.
 template <class T, class Extents, class Mesh, class Placed>
 class sharded_tensor {
  public:
@@ -140,25 +140,25 @@ class sharded_tensor {
   static_assert(detail::dimensions_exist<rank>(Placed::values),
                 "the tensor has no dimension d to cut for shard<d>: dimensions are counted from 0");
 
-  /// How it is placed along the axis `Axis`.
+  /// The placement along the axis `Axis`.
   template <axis_name Axis>
   using placement_on =
       typename detail::placement_along<detail::position_of<axes, Axis>(), axes::find(Axis) == axes::size, Placed>::type;
 
-  /// In storage of its own. `sizes` are the dynamic extents, in order; of the whole tensor, not of this rank's part.
-  /// As many as there are, else it does not compile; throws `invalid_argument` if one is negative.
+  /// Makes a tensor with its own storage. `sizes` are the dynamic extents, in order, of the whole tensor, not of this
+  /// rank's part. A wrong number of extents does not compile; throws `invalid_argument` if one is negative.
   explicit sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes,
                           const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), static_cast<T*>(nullptr), placed_over()) {
     owned_ = std::make_unique<T[]>(part_.value.volume());
     data_.value = owned_.get();
   }
-  /// The same, where the type tells all extents.
+  /// Like the above, if all extents are in the type.
   explicit sharded_tensor(const Mesh& mesh)
     requires(Extents::dynamic_rank == 0)
       : sharded_tensor(mesh, given_extents<Extents::dynamic_rank>()) {}
 
-  /// In the caller's storage, which has as many elements as this rank's part. Throws `invalid_argument` if it has not.
+  /// Uses the caller's storage. Throws `invalid_argument` unless it has as many elements as this rank's part.
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, std::span<T> storage,
                  const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), storage.data(), placed_over()) {
@@ -168,13 +168,13 @@ class sharded_tensor {
            site);
   }
 
-  /// The data of a view of any type that looks like std::mdspan, without a copy. Its extents are those of this rank's
-  /// part; throws `invalid_argument` if they are not, or if it is not dense and row-major.
+  /// Uses the data of a view of any type with the interface of std::mdspan. Throws `invalid_argument` unless its
+  /// extents are those of this rank's part, and it is dense and row-major.
   template <detail::view_of_tensor<T, rank> View>
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, const View& view,
                  const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), view.data_handle(), placed_over()) {
-    // All sizes first: a wrong one makes strides wrong too.
+    // Checks all sizes first, because a wrong size makes strides wrong, too.
     for (std::size_t d = 0; d < rank; ++d) {
       const auto size = static_cast<std::size_t>(view.extent(static_cast<decltype(View::rank())>(d)));
       if (size != part_.value.size[d]) {
@@ -194,7 +194,7 @@ class sharded_tensor {
     }
   }
 
-  // Deleted: the template arguments that the compiler prints say why.
+  // Deleted: the compiler prints the reason as a template argument.
   template <class View, auto Why = detail::why_not_over_this_view<View, T, rank>()>
   sharded_tensor(const Mesh&, const given_extents<Extents::dynamic_rank>&, const View&) = delete;
   template <class Element, auto Why = detail::why_not_at_a_pointer<Element>()>
@@ -219,12 +219,12 @@ class sharded_tensor {
   template <class Given, class... Rest, auto Why = detail::why_not_on_this<Given, Mesh>()>
   sharded_tensor(const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...) = delete;
 
-  // Implicit, so that it is said of arguments and of assignments, too.
+  // Implicit, so that it also explains arguments and assignments.
   template <class Element, class Sizes, class Ranks, class Placements,
             auto Why = detail::why_not_made_of<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor>()>
   sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&) = delete;  // NOLINT: implicit
 
-  // Only declared, for what follows an error in a tensor's type, so that no other error does.
+  // Only declared: used after an error in a tensor's type, so that no other error follows.
   template <detail::other_than_mesh<Mesh> Given>
     requires std::is_same_v<Mesh, detail::no_mesh>
   explicit sharded_tensor(const Given&);
@@ -245,34 +245,34 @@ class sharded_tensor {
 
   const Mesh& mesh() const noexcept { return mesh_; }
 
-  /// The extents of the whole tensor.
+  /// Returns the extents of the whole tensor.
   const sizes_type& sizes() const noexcept { return sizes_; }
-  /// Which of its elements this rank has.
+  /// Returns this rank's part of the whole tensor.
   const box<rank>& part() const noexcept { return part_.value; }
 
-  /// This rank's elements.
+  /// Returns this rank's elements.
   array_view<T, rank> local() noexcept { return {data_.value, local_sizes()}; }
   array_view<const T, rank> local() const noexcept { return {data_.value, local_sizes()}; }
   std::span<T> elements() noexcept { return {data_.value, local().size()}; }
   std::span<const T> elements() const noexcept { return {data_.value, local().size()}; }
 
-  /// For `partial<mean>`: how many elements each of this rank's means stands for. Equal along axes where it is not
-  /// partial. `mean_over` sets it; means of one's own making need `set_count` before they can be reduced. That throws
-  /// `invalid_argument` unless the number is finite and not negative.
+  /// For `partial<mean>`: the number of elements that each of this rank's means stands for. Equal along axes where the
+  /// tensor is not partial. `mean_over` sets it; user-defined means need `set_count` before they can be reduced.
+  /// `set_count` throws `invalid_argument` unless the number is finite and not negative.
   double count() const noexcept { return count_; }
   void set_count(double elements, const std::source_location& site = std::source_location::current()) {
     if (!(elements >= 0) || !(elements <= std::numeric_limits<double>::max()))
       refuse(detail::concat({"means can't stand for ", std::to_string(elements), " elements"}), site);
     count_ = elements;
   }
-  /// That of another tensor, which may not be set.
+  /// Copies the count of another tensor, even if it is not set.
   template <class Other>
   void copy_count(const Other& other) noexcept {
     count_ = other.count();
   }
 
-  /// The same data as a tensor of another placement whose parts are the same. For those who know that it is true; what
-  /// conversions and redistributions are made of. Costs what moving a tensor costs.
+  /// Returns the same data as a tensor of another placement with the same parts. The caller must ensure that the data
+  /// have this placement; conversions and redistributions use it. Costs as much as moving a tensor.
   template <class Other>
   Other reinterpret() && noexcept {
     static_assert(std::is_same_v<typename Other::element_type, T> && std::is_same_v<typename Other::mesh_type, Mesh> &&
@@ -280,14 +280,14 @@ class sharded_tensor {
     return Other(std::move(*this), typename Other::same_parts());
   }
 
-  /// Over as many elements from `data` as this rank's part has, with all extents given. Throws `invalid_argument` if
-  /// the tensor's type tells another one, as do the two below.
+  /// Returns a tensor over the elements at `data`, as many as this rank's part has; `sizes` are all extents. Throws
+  /// `invalid_argument` if the tensor's type has another extent, like the two functions below.
   static sharded_tensor over(const Mesh& mesh, const sizes_type& sizes, T* data,
                              const std::source_location& site = std::source_location::current()) {
     return {mesh, checked(mesh, sizes, site), data, placed_over()};
   }
 
-  /// In storage of its own, with all extents given.
+  /// Returns a tensor with its own storage; `sizes` are all extents.
   static sharded_tensor of_sizes(const Mesh& mesh, const sizes_type& sizes,
                                  const std::source_location& site = std::source_location::current()) {
     sharded_tensor made(mesh, checked(mesh, sizes, site), nullptr, placed_over());
@@ -296,7 +296,7 @@ class sharded_tensor {
     return made;
   }
 
-  /// The same, for who writes all elements before anybody reads one: until then they have no values.
+  /// Like `of_sizes`, but with uninitialized elements, which the caller must write before they are read.
   static sharded_tensor unwritten(const Mesh& mesh, const sizes_type& sizes,
                                   const std::source_location& site = std::source_location::current()) {
     sharded_tensor made(mesh, checked(mesh, sizes, site), nullptr, placed_over());
@@ -320,7 +320,7 @@ class sharded_tensor {
       : mesh_(std::move(other.mesh_)), sizes_(other.sizes_), part_(std::move(other.part_)),
         owned_(std::move(other.owned_)), data_(std::move(other.data_)), count_(other.count_) {}
 
-  /// Those of this rank's part: constants where the types tell them, so that code for parts is compiled for these.
+  /// Returns the sizes of this rank's part: constants if the types determine them, so that the compiler can use these.
   constexpr sizes_type local_sizes() const noexcept {
     [[maybe_unused]] constexpr sizes_type known = detail::known_part_sizes<Extents, axes, Placed>();
     return [&]<std::size_t... D>(std::index_sequence<D...>) {
@@ -330,7 +330,7 @@ class sharded_tensor {
 
   static constexpr auto most_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
 
-  /// Whether the bytes of the whole tensor can be counted.
+  /// Returns whether the whole tensor has at most `most_bytes` bytes.
   static constexpr bool fits(const sizes_type& sizes) noexcept {
     std::size_t bytes = sizeof(T);
     if (std::find(sizes.begin(), sizes.end(), std::size_t{0}) != sizes.end()) return true;
@@ -350,14 +350,14 @@ class sharded_tensor {
     std::size_t next = 0;
     for (std::size_t& each : sizes) {
       if (each == dynamic) each = given.sizes()[next++];
-      // What has become so large was negative.
+      // A negative number was converted to such a large one.
       if (each > most_bytes) refuse_negative(site);
     }
     if (Extents::dynamic_rank > 0 && !fits(sizes)) refuse_volume(sizes, site);
     return sizes;
   }
 
-  /// The same sizes, if they are those that the type tells.
+  /// Returns `sizes`; throws if they differ from the extents in the type.
   static constexpr const sizes_type& checked(const Mesh& mesh, const sizes_type& sizes,
                                              const std::source_location& site) {
     for (std::size_t d = 0; d < rank; ++d) {
@@ -395,9 +395,9 @@ class sharded_tensor {
   Mesh mesh_;
   sizes_type sizes_;
   detail::passed_on<box<rank>> part_;
-  std::unique_ptr<T[]> owned_;  ///< null where the storage is the caller's
+  std::unique_ptr<T[]> owned_;  ///< null if the storage is the caller's
   detail::passed_on<T*> data_;
-  double count_ = std::numeric_limits<double>::quiet_NaN();  ///< until it is set
+  double count_ = std::numeric_limits<double>::quiet_NaN();  ///< NaN until it is set
 };
 
 namespace detail {
@@ -405,7 +405,7 @@ namespace detail {
 template <class Extents>
 inline constexpr bool are_extents = requires { Extents::dynamic_rank; };
 
-/// What stands in the place of a mesh, where the extents that come before it are not `Misplaced` by one.
+/// Checks the third argument of `tensor`. `Misplaced`: the second argument is not extents, and its error suffices.
 template <class Mesh, bool Misplaced = false>
 struct mesh_must_be_mesh {
   using bare = std::remove_cvref_t<Mesh>;
@@ -426,15 +426,15 @@ struct extents_must_be_extents {
 template <class Mesh, class Extents>
 using mesh_after_extents = typename mesh_must_be_mesh<Mesh, !are_extents<Extents>>::type;
 
-/// The same tensor, placed in another way.
+/// The same tensor with other placements.
 template <class Tensor, class Placed>
 using placed_as = sharded_tensor<std::remove_const_t<typename Tensor::element_type>, typename Tensor::extents_type,
                                  typename Tensor::mesh_type, Placed>;
 
 }  // namespace detail
 
-/// A tensor placed as `Said` tells: a list of `on<"axis", placement>` and perhaps `elsewhere<placement>`. Every axis of
-/// the mesh must be spoken of. The order does not matter.
+/// A tensor placed as in `Said`, a list of `on<"axis", placement>` and optionally `elsewhere<placement>`, in any order.
+/// The list must place every axis of the mesh.
 template <class T, class Extents, class Mesh, class... Said>
 using tensor =
     sharded_tensor<T, typename detail::extents_must_be_extents<Extents>::type,
@@ -453,7 +453,7 @@ struct gradient_placements<placements<Placements...>> {
 
 }  // namespace detail
 
-/// The type of the gradient of a tensor: the same extents, each placement turned into that of its gradient.
+/// The type of the gradient of a tensor: the same extents, each placement replaced by that of its gradient.
 template <tensor_type Tensor>
 using gradient_t =
     detail::placed_as<std::remove_cvref_t<Tensor>, typename detail::gradient_placements<
@@ -461,14 +461,14 @@ using gradient_t =
 
 namespace detail {
 
-/// The same tensor, of elements that can be written to.
+/// The same tensor with elements that are not const.
 template <class Tensor>
 using writable_t = sharded_tensor<std::remove_const_t<typename Tensor::element_type>, typename Tensor::extents_type,
                                   typename Tensor::mesh_type, typename Tensor::placements_type>;
 
 }  // namespace detail
 
-/// A tensor with the same elements, in storage of its own.
+/// Returns a tensor with the same elements in new storage.
 template <tensor_type Tensor>
 detail::writable_t<Tensor> copy(const Tensor& original) {
   auto made = detail::writable_t<Tensor>::unwritten(original.mesh(), original.sizes());
@@ -477,13 +477,13 @@ detail::writable_t<Tensor> copy(const Tensor& original) {
   return made;
 }
 
-/// Deleted: see what it says.
+/// Deleted: the template argument `Why` is the reason.
 template <class Given, auto Why = detail::why_not_copied<Given>()>
   requires(!tensor_type<Given>)
 detail::not_understood copy(const Given&) = delete;
 
-/// A tensor of constant elements over the storage of `original`, which must outlive it. Converting it copies nothing
-/// where nothing moves.
+/// Returns a tensor of const elements over the storage of `original`, which must outlive it. A conversion that moves
+/// nothing does not copy it.
 template <class T, class Extents, class Mesh, class Placed>
 sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>& original) {
   auto made = sharded_tensor<const T, Extents, Mesh, Placed>::over(original.mesh(), original.sizes(),
@@ -492,13 +492,13 @@ sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Ex
   return made;
 }
 
-/// Deleted: see what it says.
+/// Deleted: the template argument `Why` is the reason.
 template <class T, class Extents, class Mesh, class Placed,
           auto Why = detail::why_not_borrowed<sharded_tensor<T, Extents, Mesh, Placed>>()>
 sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>&&) = delete;
 
-/// Sets every element that this rank has to `value(indices)`, where the indices are those in the whole tensor. Of what is
-/// partial, that is this rank's part of the result: equal summands on p ranks are a whole of p times their value.
+/// Sets every element of this rank's part to `value(indices)`, with indices in the whole tensor. In a partial sum,
+/// these are this rank's summands: equal values on p ranks make p times the value.
 template <tensor_type Tensor, class Value>
   requires(detail::is_value_of_indices<Value, Tensor> && detail::is_written_to<Tensor>)
 void fill(Tensor& filled, Value&& value) {
@@ -510,7 +510,7 @@ void fill(Tensor& filled, Value&& value) {
   });
 }
 
-// Deleted: the template arguments that the compiler prints say why.
+// Deleted: the compiler prints the reason as a template argument.
 template <class Given, class Value, auto Why = detail::why_not_filled<Given, Value>()>
 void fill(Given&, Value&&) = delete;
 template <tensor_type Tensor, class Value, auto Why = detail::why_not_written_to<Tensor>()>

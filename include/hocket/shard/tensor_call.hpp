@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What may follow the tensors of a call that communicates: for constraints, and for those who explain what does not fit.
+/// The arguments that may follow the tensors of a call that communicates, for constraints and error messages.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -11,7 +11,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether these may follow: options, and the place of the call.
+/// Whether these arguments may follow: options, and the source location of the call.
 template <class... Rest>
 inline constexpr bool ends_tensor_call = sizeof...(Rest) == 0;
 template <class Options>

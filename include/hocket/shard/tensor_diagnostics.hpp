@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler says of a tensor that can't be made of what it is given, and of what can't be copied, borrowed or
-/// filled. Each `why_...` is the template argument of a deleted overload, and exists for the arguments that it speaks
-/// of alone: so std::is_convertible, requires-expressions and others are told the truth. See core/explanation.hpp.
+/// Error messages of the compiler for a tensor that can't be constructed, and for invalid calls of `copy`, `borrow` and
+/// `fill`. Each `why_...` is the template argument of a deleted overload, and exists only for the arguments that it
+/// explains, so that std::is_convertible, requires-expressions and others are right. See core/explanation.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,13 +24,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Stands for a mesh after an error.
+/// Replaces a mesh after an error.
 struct no_mesh {
   using axes = axis_list<axis("no mesh")>;
   static constexpr int dimensions = 1;
 };
 
-/// Whether no placement is what is left of an error.
+/// Whether no placement is `undetermined` because of an error.
 template <class Placed>
 inline constexpr bool determined = true;
 template <class... Placements>
@@ -38,7 +38,7 @@ inline constexpr bool determined<placements<Placements...>> = !(std::is_same_v<P
 
 // ── The mesh ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// What can be asked for its ranks as a mesh can: another mesh, or a communicator.
+/// A type with a rank and a size, as a mesh has, such as another mesh or a communicator.
 template <class Given, class Mesh>
 concept other_than_mesh = !std::is_same_v<Given, Mesh> && requires(const Given& given) {
   given.rank();
@@ -70,14 +70,14 @@ consteval sentence explain_one_argument() {
   return explain_wrong_mesh();
 }
 
-/// Of a tensor whose type leaves `Open` extents open.
+/// For a tensor whose type leaves `Open` extents open.
 template <class Given, class Mesh, std::size_t Open>
   requires lacks_extents<Given, Mesh, Open> || is_wrong_mesh<Given, Mesh>
 constexpr auto why_not_of_this_alone() {
   return in_words([] { return explain_one_argument<Given, Mesh, Open>(); });
 }
 
-/// What is neither extents nor, in a way that these explain, wrong ones.
+/// A type that is neither extents nor wrong extents that `given_extents` explains.
 template <class Given, class Extents>
 concept other_than_extents = !std::is_convertible_v<const Given&, Extents> && !explained_by_extents<Given>;
 
@@ -107,7 +107,7 @@ constexpr auto why_not_at_a_pointer() {
   });
 }
 
-/// A range of other elements, or of such as can't be written.
+/// A range that can't be storage for elements T: of another type, read-only, or a temporary.
 template <class Storage, class T>
 concept other_than_storage = requires(Storage& storage) {
   storage.data();
@@ -123,7 +123,7 @@ constexpr auto why_not_in_this_storage() {
   });
 }
 
-/// A view whose data a tensor of `Rank` dimensions and of elements T can take over.
+/// A view whose data a tensor of `Rank` dimensions and of elements T can use.
 template <class View, class T, std::size_t Rank>
 concept view_of_tensor = mdspan_like<View> && View::rank() == Rank && requires(const View& view) {
   { view.data_handle() } -> std::convertible_to<T*>;
@@ -144,7 +144,7 @@ constexpr auto why_not_over_this_view() {
 
 // ── Another tensor ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// What leads from one tensor's type to another, where nothing does so by itself.
+/// Returns how to convert a tensor to another tensor type, which does not happen implicitly.
 template <class From, class To>
 consteval sentence explain_other_tensor() {
   if (!std::is_same_v<typename From::mesh_type, typename To::mesh_type>) {
@@ -158,7 +158,7 @@ consteval sentence explain_other_tensor() {
          "elements, copy(x) one whose elements can be written to, and apply computes other elements";
 }
 
-/// Whether an error has been reported for one of two tensors' types.
+/// Whether the compiler has reported an error for one of two tensor types.
 template <class From, class To>
 inline constexpr bool after_an_error =
     !determined<typename From::placements_type> || !determined<typename To::placements_type>;
@@ -186,7 +186,7 @@ constexpr auto why_not_borrowed() {
   });
 }
 
-/// Whether elements of a tensor of this type can be written to: it is const or not as the argument is.
+/// Whether the elements of a tensor of this type, which may be const, can be written to.
 template <class Tensor>
 inline constexpr bool is_written_to = false;
 template <tensor_type Tensor>
@@ -203,7 +203,7 @@ constexpr auto why_not_written_to() {
   return in_words([] { return explain_not_written_to(); });
 }
 
-/// What is called with the indices of each element of a tensor.
+/// Whether `Value` can be called with the indices of an element of a tensor.
 template <class Value, class Tensor>
 inline constexpr bool is_value_of_indices = false;
 template <class Value, tensor_type Tensor>
@@ -223,7 +223,7 @@ consteval sentence explain_fill() {
   return explain_not_written_to();
 }
 
-/// Of what is no tensor, only where `Value` may be a function of indices: else another `fill` is meant.
+/// If `Given` is not a tensor, exists only if `Value` may be a function of indices: otherwise another `fill` is meant.
 template <class Given, class Value>
   requires(tensor_type<Given> ? !(is_value_of_indices<Value, Given> && is_written_to<Given>)
                               : std::is_invocable_v<Value&, const std::array<std::size_t, 1>&>)

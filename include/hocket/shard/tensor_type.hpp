@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether a type is a tensor, for headers that ask before they know what a tensor has: see shard/tensor.hpp.
+/// The concept of tensors, for headers that shard/tensor.hpp includes.
 #pragma once
 
 #include <hocket/core/config.hpp>
