@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Builds the site in build/docs/site, for `./dev docs`: the reference by Doxygen, then the pages by MkDocs, then the checks.
+
+    build.py [--no-check] [--serve [PORT]]
+"""
+
+import argparse
+import functools
+import hashlib
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = ROOT / "build/docs"
+PROGRAMS = BUILD / "venv/bin"
+
+
+def fail(text):
+    sys.exit(f"dev: {text}")
+
+
+def step(text, action):
+    print(f"\n==> {text}", flush=True)
+    begin = time.monotonic()
+    action()
+    print(f"    {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def run(*command, **more):
+    return subprocess.run([str(each) for each in command], cwd=ROOT, **more)
+
+
+def install():
+    """A virtual environment with the pinned packages, anew when the list of them has changed."""
+    requirements = HERE / "requirements.txt"
+    mark = BUILD / "venv" / hashlib.sha256(requirements.read_bytes()).hexdigest()
+    if mark.exists():
+        return
+    venv.create(BUILD / "venv", clear=True, with_pip=True)
+    if run(PROGRAMS / "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements).returncode:
+        fail("pip could not install the packages of docs/site/requirements.txt; this needs a network")
+    mark.touch()
+
+
+def theme():
+    """Paths of the theme's files, and a header of pages that loads its scripts."""
+    code = "import doxygen_awesome_css, os; print(os.path.dirname(doxygen_awesome_css.__file__))"
+    folder = Path(run(PROGRAMS / "python", "-c", code, check=True, capture_output=True, text=True).stdout.strip())
+    header, layout = BUILD / "header.html", BUILD / "layout.xml"
+    run(PROGRAMS / "doxygen", "-w", "html", header, BUILD / "footer.html", BUILD / "unused.css", check=True)
+    run(PROGRAMS / "doxygen", "-l", layout, check=True, stdout=subprocess.DEVNULL)
+    scripts = ["doxygen-awesome-darkmode-toggle.js", "doxygen-awesome-fragment-copy-button.js",
+               "doxygen-awesome-paragraph-link.js"]
+    loads = "".join(f'<script type="text/javascript" src="$relpath^{name}"></script>\n' for name in scripts)
+    loads += ('<script type="text/javascript">\nDoxygenAwesomeDarkModeToggle.init();\n'
+              "DoxygenAwesomeFragmentCopyButton.init();\nDoxygenAwesomeParagraphLink.init();\n</script>\n")
+    header.write_text(header.read_text().replace("</head>", loads + "</head>"))
+    pages = '<tab type="user" url="../index.html" title="Documentation"/>'
+    text = re.sub(r"(<navindex>)", rf"\1\n    {pages}", layout.read_text(), count=1)
+    layout.write_text(text)
+    styles = [folder / "doxygen-awesome.css", HERE / "reference.css"]
+    return header, layout, styles, [folder / name for name in scripts]
+
+
+def reference():
+    shutil.rmtree(BUILD / "doxygen", ignore_errors=True)
+    (BUILD / "doxygen").mkdir(parents=True)
+    header, layout, styles, scripts = theme()
+
+    def paths(names):
+        return " ".join(f'"{name}"' for name in names)
+
+    (BUILD / "Doxyfile").write_text(f"""@INCLUDE = docs/site/Doxyfile
+OUTPUT_DIRECTORY = build/docs/doxygen
+INPUT_FILTER = "{sys.executable} docs/site/filter.py"
+HTML_HEADER = "{header}"
+LAYOUT_FILE = "{layout}"
+HTML_EXTRA_STYLESHEET = {paths(styles)}
+HTML_EXTRA_FILES = {paths(scripts)}
+WARN_LOGFILE = build/docs/doxygen.log
+""")
+    status = run("nice", PROGRAMS / "doxygen", BUILD / "Doxyfile").returncode
+    warnings = (BUILD / "doxygen.log").read_text().replace(f"{ROOT}/", "").splitlines()
+    for line in warnings[:40]:
+        print(line)
+    count = sum(": warning: " in line or ": error: " in line for line in warnings)
+    print(f"    {count} warnings, in build/docs/doxygen.log")
+    if status:
+        fail("doxygen failed: each public name needs a docstring")
+
+
+def pages():
+    staged = BUILD / "pages"
+    shutil.rmtree(staged, ignore_errors=True)
+    names = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
+    names += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs/pictures").rglob("*")]
+    for name in names:
+        if name.is_file():
+            copy = staged / name.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(name, copy)
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
+    if run("nice", PROGRAMS / "mkdocs", "build", "--quiet", "-f", HERE / "mkdocs.yml", env=environment).returncode:
+        fail("mkdocs failed, see above")
+
+
+def check():
+    if run("nice", sys.executable, HERE / "check_site.py").returncode:
+        fail("the site has errors, see above")
+
+
+def serve(port):
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=BUILD / "site")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        print(f"\n==> serving http://127.0.0.1:{server.server_port}/ until you press Ctrl-C", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            pass
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev docs")
+    parser.add_argument("--no-check", action="store_true", help="only build")
+    parser.add_argument("--serve", nargs="?", type=int, const=8000, metavar="PORT", help="build, then serve (8000)")
+    arguments = parser.parse_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    step("installing MkDocs and Doxygen in build/docs/venv", install)
+    step("building the reference by Doxygen, about 1 minute", reference)
+    step("building the pages by MkDocs", pages)
+    if not arguments.no_check:
+        step("checking links, names and layout", check)
+    print(f"\n==> open build/docs/site/index.html, or run ./dev docs --serve")
+    if arguments.serve is not None:
+        serve(arguments.serve)
+
+
+if __name__ == "__main__":
+    main()
