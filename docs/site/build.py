@@ -52,29 +52,27 @@ def install():
 
 
 def theme():
-    """Paths of the theme's files, and a header of pages that loads its scripts."""
+    """The header of pages, their layout, and their styles."""
     code = "import doxygen_awesome_css, os; print(os.path.dirname(doxygen_awesome_css.__file__))"
     folder = Path(run(PROGRAMS / "python", "-c", code, check=True, capture_output=True, text=True).stdout.strip())
     header, layout = BUILD / "header.html", BUILD / "layout.xml"
     run(PROGRAMS / "doxygen", "-w", "html", header, BUILD / "footer.html", BUILD / "unused.css", check=True)
     run(PROGRAMS / "doxygen", "-l", layout, check=True, stdout=subprocess.DEVNULL)
-    scripts = ["doxygen-awesome-darkmode-toggle.js", "doxygen-awesome-fragment-copy-button.js",
-               "doxygen-awesome-paragraph-link.js"]
-    loads = "".join(f'<script type="text/javascript" src="$relpath^{name}"></script>\n' for name in scripts)
-    loads += ('<script type="text/javascript">\nDoxygenAwesomeDarkModeToggle.init();\n'
-              "DoxygenAwesomeFragmentCopyButton.init();\nDoxygenAwesomeParagraphLink.init();\n</script>\n")
+    loads = '<script type="text/javascript" src="$relpath^reference.js"></script>\n'
     header.write_text(header.read_text().replace("</head>", loads + "</head>"))
     pages = '<tab type="user" url="../index.html" title="Documentation"/>'
     text = re.sub(r"(<navindex>)", rf"\1\n    {pages}", layout.read_text(), count=1)
-    layout.write_text(text)
+    # The search finds members; lists of all members of all classes are long, and of no use.
+    hidden = r'(<tab type="(?:classmembers|namespacemembers|globals|classindex|hierarchy)" visible=)"yes"'
+    layout.write_text(re.sub(hidden, r'\1"no"', text))
     styles = [folder / "doxygen-awesome.css", HERE / "reference.css"]
-    return header, layout, styles, [folder / name for name in scripts]
+    return header, layout, styles
 
 
 def reference():
     shutil.rmtree(BUILD / "doxygen", ignore_errors=True)
     (BUILD / "doxygen").mkdir(parents=True)
-    header, layout, styles, scripts = theme()
+    header, layout, styles = theme()
 
     def paths(names):
         return " ".join(f'"{name}"' for name in names)
@@ -85,15 +83,17 @@ INPUT_FILTER = "{sys.executable} docs/site/filter.py"
 HTML_HEADER = "{header}"
 LAYOUT_FILE = "{layout}"
 HTML_EXTRA_STYLESHEET = {paths(styles)}
-HTML_EXTRA_FILES = {paths(scripts)}
+HTML_EXTRA_FILES = docs/site/reference.js
 WARN_LOGFILE = build/docs/doxygen.log
 """)
+    (BUILD / "doxygen.log").unlink(missing_ok=True)
     status = run("nice", PROGRAMS / "doxygen", BUILD / "Doxyfile").returncode
     warnings = (BUILD / "doxygen.log").read_text().replace(f"{ROOT}/", "").splitlines()
     for line in warnings[:40]:
         print(line)
     count = sum(": warning: " in line or ": error: " in line for line in warnings)
     print(f"    {count} warnings, in build/docs/doxygen.log")
+    (BUILD / "doxygen/reference/doxygen_crawl.html").unlink(missing_ok=True)  # for crawlers; has dead links
     if status:
         fail("doxygen failed: each public name needs a docstring")
 

@@ -111,6 +111,52 @@ PUBLIC = [
     "transport/sim/report.hpp",
 ]
 
+# Members whose meaning is a convention of C++ or of hocket, where they have no docstring: (path, declaration, text).
+CONVENTIONS = [
+    ("plan", r"\bname\(\)", "See plan::algorithm."),
+    ("plan", r"\bcollective\(\)", "See plan::algorithm."),
+    ("plan", r"\b(shape|length|at)\(int ranks", "See plan::algorithm."),
+    ("plan", r"\b(shape|length|at)\(int", "See plan::algorithm."),
+    ("shard/array_view", r"^\s+(using|static|constexpr) ", "As in std::mdspan, std::dextents and std::layout_right."),
+    ("shard/rules", r"\bverdict result\(", "Placement of the result, or why there is none, for operands with these placements."),
+    ("shard/placement", r"placement value\{", "This placement as a value."),
+    ("operation/operations", r"\b(prepare|combine|finish|commutative)\b", "See operation/traits.hpp."),
+    ("operation/operations", r"operator\(\)\(", "Combines two elements."),
+    ("operation/traits", r"\b(partial|accumulator) =", "Types in which partial results travel and are combined."),
+    ("operation/traits", r"\b(combine|prepare|finish|prepares)\b", "The steps of the operation, for the library's loops."),
+    ("optimizer/rule", r"\bstates =", "Number of states for each parameter."),
+    ("optimizer/rule", r"\bstate_names", "Names of the states, in their order."),
+    ("optimizer/rule", r"\bat\(std::uint64_t", "Constants of a step, from its number and its learning rate."),
+    ("optimizer/rule", r"\bupdate\(", "Updates one parameter and its states."),
+    ("optimizer/rule", r"double (momentum|weight_decay|beta\d|epsilon|rate)\b", "Constant of the rule, as in its formula."),
+    ("optimizer/rule", r"bool nesterov", "Whether momentum is Nesterov's."),
+    ("scalar/traits", r"\bname =", "Name of the type in texts."),
+    ("scalar/traits", r"^struct scalar_traits<", "Traits of a type of the library."),
+    ("schedule/schedule_action", r"schedule_action (forward|backward|\w+)\(int stage, int microbatch\)", "An action of one task."),
+    ("core/options", r"^inline constexpr \w+_t \w+\{\}", "What a program passes to `require`."),
+    ("gradient/policy", r"^inline constexpr \w+_t(<\w+>)? \w+\{\}", "What a program passes to `gradients`."),
+    ("", r"^\s+using kind = hocket::kind::", "Kind of the option: a call has at most one of each kind."),
+    ("", r"= default;$", "Member by member."),
+    ("", r"\b(\w+)\(\1&&( other)?\)", "Moves; the source may only be destroyed or assigned to."),
+    ("", r"\boperator=\((\w+)&&( other)?\)", "Moves; the source may only be destroyed or assigned to."),
+    ("", r"\boperator\+=\(", "Adds each member."),
+    ("", r"\b(size|empty|data|begin|end)\(\)( const)? noexcept", "As in a container of the standard library."),
+    ("", r"\boperator\[\]\(", "As in a container of the standard library."),
+    ("", r"std::span<(const )?T> (elements|span)\(\)", "The elements."),
+    ("", r"\busing (value_type|element_type|size_type|index_type) =", "As in the standard library."),
+    ("", r"\busing (\w+_type|sharding|axes) = (\w|typename)", "Template argument."),
+    ("", r"\bint rank\(\) const", "Returns the number of the caller's rank, from 0."),
+    ("", r"\bint (ranks|size)\(\) const", "Returns the number of ranks."),
+    ("", r"^\s+(int|std::int32_t) rank = ", "Number of the rank, from 0."),
+    ("", r"^\s+int ranks = ", "Number of ranks."),
+    ("", r"\bto_string\(", "Returns the value as text."),
+    ("", r"\bexplicit (constexpr )?operator bool\(\)|\bconstexpr explicit operator bool\(\)", "Whether the value holds what it is named after."),
+    ("", r"^\s+(unsigned|int) lane = ", "Number of the lane, from 0."),
+]
+
+# An undocumented function of the same name, within so many lines after a documented one, is called its overload.
+OVERLOADS_WITHIN = 14
+
 HEADING = re.compile(r"(^\s*/// |(?<=[.!?)]) )\*\*([A-Z][A-Za-z ,`_]*?)([.:]?)\*\*[.:]? ?")
 FUNCTION_OBJECT = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::[\w:<>, ]+ (\w+)(?:\{.*\})?;")
 
@@ -151,11 +197,43 @@ def headed(line):
     return HEADING.sub(heading, line)
 
 
+def with_conventions(inside, lines):
+    """The lines; a member without a docstring that a convention describes gets one, in front of its declaration."""
+    rules = [(re.compile(rule), text) for prefix, rule, text in CONVENTIONS if inside.startswith(prefix)]
+    lines = list(lines)
+    overloaded, documented_at = None, 0
+    for i, line in enumerate(lines):
+        if "///" in line or "/**" in line or not line.strip():
+            continue
+        called = re.match(r"\s*(?!return|if|for|while|static_assert|requires|template)[\w\[\]][^=;(]*?\b(\w+)\(", line)
+        if called and lines[i - 1].lstrip().startswith(("///", "template <", "requires")):
+            first = i
+            while re.match(r"\s*(template <|requires)", lines[first - 1]):
+                first -= 1
+            if re.match(r"\s*///(?!<)", lines[first - 1]):
+                overloaded, documented_at = called[1], i
+        text = next((text for rule, text in rules if rule.search(line)), None)
+        if text is None and called and called[1] == overloaded and documented_at < i < documented_at + OVERLOADS_WITHIN:
+            text = "An overload of the function before it."
+            documented_at = i
+        if text is None:
+            continue
+        first = i
+        while re.match(r"\s*(template <|requires)", lines[first - 1]) and not lines[first - 1].endswith(";"):
+            first -= 1
+        if lines[first - 1].lstrip().startswith("///") and "///<" not in lines[first - 1]:
+            continue
+        if re.match(r"\s*(return|if|for|else|case|\}|static_assert)\b", lines[i]):
+            continue
+        lines[first] = re.sub(r"^(\s*)", rf"\1/** {text} */ ", lines[first], count=1)
+    return lines
+
+
 def filtered(path, text):
     inside = path.split("include/hocket/")[-1]
     group = group_of(inside)
     about_the_file = True
-    for line in without_detail(text.split("\n")):
+    for line in with_conventions(inside, without_detail(text.split("\n"))):
         about_the_file = about_the_file and line.startswith("//")
         if is_implementation(inside) and not about_the_file:
             yield ""

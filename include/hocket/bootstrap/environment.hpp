@@ -44,13 +44,13 @@ namespace bootstrap {
 struct world_description {
   int rank = 0;
   int ranks = 1;
-  int local_rank = -1;     ///< among the ranks of this machine; -1: not known
-  int local_ranks = 0;     ///< 0: not known
-  std::string address;     ///< of rank 0's store
-  std::uint16_t port = 0;  ///< of rank 0's store
-  std::string directory;   ///< of the directory store; then `address` is empty
-  std::string token;
-  std::chrono::nanoseconds timeout = default_timeout;
+  int local_rank = -1;                                 ///< among the ranks of this machine; -1: not known
+  int local_ranks = 0;                                 ///< 0: not known
+  std::string address;                                 ///< of rank 0's store
+  std::uint16_t port = 0;                              ///< of rank 0's store
+  std::string directory;                               ///< of the directory store; then `address` is empty
+  std::string token;                                   ///< secret that ranks present to rank 0's store; empty: none
+  std::chrono::nanoseconds timeout = default_timeout;  ///< how long start-up may wait for other ranks
   std::string flight_recorder;  ///< directory for the flight records of failed communicators; empty: none
   int listener = -1;            ///< on rank 0: a socket that already listens at `port`
   bool open = false;            ///< `port` was open before any rank started: if it is not, rank 0 has ended

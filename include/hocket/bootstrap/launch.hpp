@@ -55,9 +55,9 @@ struct spawn_options {
 
 /// How `run_processes` runs its processes.
 struct process_options {
-  bool capture_output = false;  ///< into `process_result::output`
-  std::chrono::nanoseconds timeout = default_timeout;
-  std::string directory;  ///< as in `spawn_options`
+  bool capture_output = false;                         ///< into `process_result::output`
+  std::chrono::nanoseconds timeout = default_timeout;  ///< processes that still run after it are killed
+  std::string directory;                               ///< as in `spawn_options`
 };
 
 /// True if `spawn` or another launcher has made this process a rank.

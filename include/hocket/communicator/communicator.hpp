@@ -106,6 +106,7 @@ class communicator {
   /// Default time limit of calls for which no timeout is passed; 60 s unless set. May differ between ranks.
   /// `set_timeout` throws `invalid_argument` for a negative duration.
   std::chrono::nanoseconds timeout() const noexcept { return state().timeout(); }
+  /// Sets `timeout()`.
   template <class Rep, class Period>
   void set_timeout(std::chrono::duration<Rep, Period> timeout,
                    const std::source_location& site = std::source_location::current()) {
@@ -128,6 +129,7 @@ class communicator {
   /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. May differ between ranks. `split` and
   /// `shrink` pass it on.
   const std::string& flight_recorder() const noexcept { return state().recorder().directory(); }
+  /// Sets `flight_recorder()`.
   void set_flight_recorder(std::string directory) { state().recorder().set_directory(std::move(directory)); }
 
  private:

@@ -15,7 +15,7 @@ struct traffic {
   std::uint64_t sent = 0;  ///< in messages, and written to other ranks' memory
   std::uint64_t read = 0;  ///< from other ranks' memory
 
-  constexpr std::uint64_t total() const noexcept { return sent + read; }
+  constexpr std::uint64_t total() const noexcept { return sent + read; }  ///< all bytes
   constexpr traffic& operator+=(const traffic& other) noexcept {
     sent += other.sent;
     read += other.read;

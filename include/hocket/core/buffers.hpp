@@ -16,7 +16,7 @@ HOCKET_BEGIN_NAMESPACE
 /// One buffer that is read as the contribution and overwritten by the result.
 template <class T>
 struct in_place_buffer {
-  std::span<T> elements;
+  std::span<T> elements;  ///< the buffer
 };
 
 /// A contiguous range whose size is known: arrays, vectors, spans.
@@ -37,6 +37,7 @@ concept writable_buffer =
 template <class Range>
 using element_type_t = std::ranges::range_value_t<Range>;
 
+/// Makes one buffer the contribution and the result of a call.
 template <writable_buffer Range>
 constexpr auto in_place(Range&& buffer) {
   return in_place_buffer<element_type_t<Range>>{{std::ranges::data(buffer), std::ranges::size(buffer)}};

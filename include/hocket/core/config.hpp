@@ -7,9 +7,9 @@
 /// translation units fail to link or coexist, and are never merged silently.
 #pragma once
 
-#define HOCKET_VERSION_MAJOR 0
-#define HOCKET_VERSION_MINOR 2
-#define HOCKET_VERSION_PATCH 0
+#define HOCKET_VERSION_MAJOR 0  ///< major version
+#define HOCKET_VERSION_MINOR 2  ///< minor version
+#define HOCKET_VERSION_PATCH 0  ///< patch version
 
 #if __cplusplus < 202002L
 #error "hocket needs C++20: compile with -std=c++20 or newer"
@@ -72,18 +72,21 @@
 #else
 #define HOCKET_DETAIL_MISMATCH _no_mismatch_detection
 #endif
+/// The inline namespace of this configuration.
 #define HOCKET_INLINE_NAMESPACE                                                                        \
   HOCKET_DETAIL_NAMESPACE(v0_2_exceptions, HOCKET_HAS_EXCEPTIONS, _assertions, HOCKET_ASSERTION_LEVEL, \
                           HOCKET_DETAIL_MISMATCH, HOCKET_DETAIL_COMPILATION)
 
-/// The inline namespace's name as text. Must be equal on ranks that communicate.
 #define HOCKET_DETAIL_QUOTE(...) #__VA_ARGS__
 #define HOCKET_DETAIL_TEXT(...) HOCKET_DETAIL_QUOTE(__VA_ARGS__)
+/// The inline namespace's name as text. Must be equal on ranks that communicate.
 #define HOCKET_BUILD HOCKET_DETAIL_TEXT(HOCKET_INLINE_NAMESPACE)
 
+/// Opens namespace hocket and its inline namespace.
 #define HOCKET_BEGIN_NAMESPACE \
   namespace hocket {           \
   inline namespace HOCKET_INLINE_NAMESPACE {
+/// Closes what `HOCKET_BEGIN_NAMESPACE` opened.
 #define HOCKET_END_NAMESPACE \
   }                          \
   }
@@ -93,6 +96,7 @@
 
 /// For the few functions whose measured performance depends on inlining, or on not inlining.
 #define HOCKET_ALWAYS_INLINE inline __attribute__((always_inline))
+/// Prevents inlining.
 #define HOCKET_NO_INLINE __attribute__((noinline))
 
 /// For functions that kernels may also call; empty for a C++ compiler. Marked functions call only marked functions, so

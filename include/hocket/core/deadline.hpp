@@ -30,12 +30,14 @@ constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> 
 /// A point in time on the monotonic clock. Saturates at the end: `deadline::after(nanoseconds::max())` never passes.
 class deadline {
  public:
-  using clock = std::chrono::steady_clock;
+  using clock = std::chrono::steady_clock;  ///< the monotonic clock
 
   /// A deadline that never passes.
   constexpr deadline() noexcept = default;
+  /// A deadline at `when`.
   constexpr explicit deadline(clock::time_point when) noexcept : when_(when) {}
 
+  /// Returns the deadline `duration` after `now`, or `now` if `duration` is negative.
   static deadline after(std::chrono::nanoseconds duration, clock::time_point now = clock::now()) noexcept {
     const auto room = clock::time_point::max() - now;
     return deadline(duration >= room ? clock::time_point::max()
@@ -44,9 +46,10 @@ class deadline {
 
   constexpr auto operator<=>(const deadline&) const noexcept = default;
 
-  constexpr bool never() const noexcept { return when_ == clock::time_point::max(); }
+  constexpr bool never() const noexcept { return when_ == clock::time_point::max(); }  ///< true if it never passes
+  /// True if it has passed.
   bool passed(clock::time_point now = clock::now()) const noexcept { return now >= when_; }
-  constexpr clock::time_point when() const noexcept { return when_; }
+  constexpr clock::time_point when() const noexcept { return when_; }  ///< the point in time
 
   /// Time left before the deadline; never negative.
   std::chrono::nanoseconds left(clock::time_point now = clock::now()) const noexcept {

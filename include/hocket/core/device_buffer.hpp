@@ -21,8 +21,9 @@ class device_buffer {
  public:
   using element_type = T;
   using value_type = std::remove_const_t<T>;
-  using space = Space;
+  using space = Space;  ///< the kind of memory
 
+  /// A view of `size` elements at `data`.
   constexpr device_buffer(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
   /// Address of the elements, for the device driver. Must not be dereferenced.
@@ -37,9 +38,10 @@ class device_buffer {
 /// A device buffer that is read as the contribution and overwritten by the result.
 template <class T, class Space>
 struct device_in_place {
-  device_buffer<T, Space> elements;
+  device_buffer<T, Space> elements;  ///< the buffer
 };
 
+/// Makes one device buffer the contribution and the result of a call.
 template <class T, class Space>
   requires(!std::is_const_v<T>)
 constexpr device_in_place<T, Space> in_place(device_buffer<T, Space> buffer) noexcept {

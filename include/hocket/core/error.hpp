@@ -56,12 +56,15 @@ class HOCKET_EXPORT_TYPE error_category final : public std::error_category {
 
 }  // namespace detail
 
+/// Returns the category of hocket's error codes.
 inline const std::error_category& error_category() noexcept {
   static const detail::error_category instance;
   return instance;
 }
 
+/// Makes hocket's codes `std::error_code`s.
 inline std::error_code make_error_code(errc value) noexcept { return {static_cast<int>(value), error_category()}; }
+/// Makes hocket's codes `std::error_condition`s.
 inline std::error_condition make_error_condition(errc value) noexcept {
   return {static_cast<int>(value), error_category()};
 }
@@ -74,15 +77,15 @@ struct error_context {
   int ranks = 0;                    ///< size of the communicator
   int peer = -1;                    ///< the culprit, or the rank that the call waited for
   int lane = -1;                    ///< lane and step of the plan that was running
-  int step = -1;
-  std::source_location site{};  ///< the caller's line
+  int step = -1;                    ///< step of `lane`
+  std::source_location site{};      ///< the caller's line
 };
 
 /// A failure as a value: what, why and where. `operator bool` is true if something failed.
 struct failure {
-  std::error_code code;
-  std::string reason;  ///< one sentence for the user: what was wrong, and what would be right
-  error_context context;
+  std::error_code code;   ///< what failed: a value of `errc`
+  std::string reason;     ///< one sentence for the user: what was wrong, and what would be right
+  error_context context;  ///< where it failed
 
   explicit operator bool() const noexcept { return static_cast<bool>(code); }
 
@@ -102,10 +105,12 @@ HOCKET_DETAIL_RARE HOCKET_DECL failure make_failure(errc code, std::string reaso
 class outcome {
  public:
   outcome() noexcept = default;
+  /// A failure.
   outcome(failure cause) noexcept  // NOLINT: implicit, so that functions can return a failure
       : cause_(cause ? kept(std::move(cause)) : nullptr) {}
 
-  bool failed() const noexcept { return cause_ != nullptr; }
+  bool failed() const noexcept { return cause_ != nullptr; }  ///< true if this holds a failure
+  /// The failure's code; no error on success.
   std::error_code code() const noexcept { return failed() ? cause_->code : std::error_code(); }
   /// Must be called only if `failed()`.
   const failure& cause() const noexcept { return *cause_; }
@@ -123,12 +128,13 @@ class outcome {
 /// The exception type of all throwing functions in hocket.
 class HOCKET_EXPORT_TYPE error : public std::system_error {
  public:
+  /// An exception that reports `cause`.
   explicit error(failure cause);
 
-  const char* what() const noexcept override { return text_.c_str(); }
-  const error_context& context() const noexcept { return cause_.context; }
-  const std::string& reason() const noexcept { return cause_.reason; }
-  const failure& cause() const noexcept { return cause_; }
+  const char* what() const noexcept override { return text_.c_str(); }      ///< the whole message
+  const error_context& context() const noexcept { return cause_.context; }  ///< where it failed
+  const std::string& reason() const noexcept { return cause_.reason; }      ///< one sentence for the user
+  const failure& cause() const noexcept { return cause_; }                  ///< all of it as a value
 
  private:
   failure cause_;

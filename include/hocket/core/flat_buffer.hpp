@@ -21,9 +21,10 @@ class flat_buffer {
   static_assert(std::is_trivially_copyable_v<T>, "hocket::flat_buffer<T>: T must be trivially copyable");
 
  public:
-  static constexpr std::size_t alignment = alignof(T) > 64 ? alignof(T) : 64;
+  static constexpr std::size_t alignment = alignof(T) > 64 ? alignof(T) : 64;  ///< in bytes, of the first element
 
   flat_buffer() noexcept = default;
+  /// Allocates `size` elements from `memory`, which must outlive the buffer.
   explicit flat_buffer(std::size_t size, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
       : memory_(memory), size_(size) {
     if (size == 0) return;

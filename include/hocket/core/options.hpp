@@ -75,6 +75,7 @@ class options : detail::held<Properties>... {
     requires(sizeof...(Properties) > 0)
       : detail::held<Properties>{std::move(values)}... {}
 
+  /// True if there is a property of `Kind`.
   template <class Kind>
   static constexpr bool has = detail::count_of_kind<Kind, Properties...> > 0;
 
@@ -146,6 +147,7 @@ class options : detail::held<Properties>... {
   }
 };
 
+/// Deduces the types of the properties.
 template <property... Properties>
 options(Properties...) -> options<Properties...>;
 
@@ -207,9 +209,10 @@ constexpr auto hint(Value value) {
   return detail::hinted<decltype(wish)>{std::move(wish)};
 }
 
+/// The property that `timeout` returns.
 struct timeout_property {
   using kind = hocket::kind::timeout;
-  std::chrono::nanoseconds duration;
+  std::chrono::nanoseconds duration;  ///< how long the call may wait
 };
 
 /// How long the call may wait for its peers: 0 or more. By default the communicator's timeout, 60 s unless it was set.
@@ -247,10 +250,11 @@ inline constexpr fixed_tree_t fixed_tree{};
 struct rank_count_invariant_t {};
 inline constexpr rank_count_invariant_t rank_count_invariant{};
 
+/// The property that `require` returns for a level of exactness.
 template <class Level>
 struct exactness_property {
   using kind = hocket::kind::exactness;
-  using level = Level;
+  using level = Level;  ///< the required level
 };
 
 template <class Level>
@@ -269,6 +273,7 @@ constexpr exactness_property<Level> require(Level) noexcept {
 struct checksummed_t {};
 inline constexpr checksummed_t checksummed{};
 
+/// The property that `require(checksummed)` returns.
 struct integrity_property {
   using kind = hocket::kind::integrity;
 };
@@ -279,10 +284,11 @@ constexpr integrity_property require(checksummed_t) noexcept { return {}; }
 
 // ── Wire type ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/// The type of `wire<Wire>`.
 template <class Wire>
 struct wire_property {
   using kind = hocket::kind::wire;
-  using type = Wire;
+  using type = Wire;  ///< the type in which elements are sent
 };
 
 /// The type in which partial results are sent and stored: `with(wire<bfloat16>)` halves the bytes of a float reduction.

@@ -50,6 +50,7 @@ class pending {
 class [[nodiscard]] request {
  public:
   request() = default;
+  /// For the library: a request for a started operation.
   explicit request(std::unique_ptr<detail::pending> started) noexcept : started_(std::move(started)) {}
   request(request&&) noexcept = default;
   request& operator=(request&& other) noexcept {

@@ -22,33 +22,33 @@ struct peer {
 
 /// Distinguishes messages between the same two ranks: 0 … 65535.
 struct tag {
-  int value = 0;
+  int value = 0;  ///< the tag
 };
 
 /// Ranks of equal colour end up in the same part of a split communicator.
 struct color {
-  int value = 0;
+  int value = 0;  ///< the colour
 };
 
 /// Orders the ranks within a part of a split communicator; equal keys keep the order of ranks.
 struct key {
-  int value = 0;
+  int value = 0;  ///< the key
 };
 
 /// Number of elements in the block of each rank: element r is for rank r. Must be equal on all ranks. The span is read
 /// during the call, and not afterwards.
 struct counts {
-  std::span<const std::size_t> of_ranks;
+  std::span<const std::size_t> of_ranks;  ///< in elements, by rank
 };
 
 /// Number of elements sent to each rank: element r is for rank r.
 struct send_counts {
-  std::span<const std::size_t> of_ranks;
+  std::span<const std::size_t> of_ranks;  ///< in elements, by rank
 };
 
 /// Number of elements received from each rank: element r is for rank r.
 struct receive_counts {
-  std::span<const std::size_t> of_ranks;
+  std::span<const std::size_t> of_ranks;  ///< in elements, by rank
 };
 
 HOCKET_END_NAMESPACE

@@ -32,9 +32,9 @@ namespace sim {
 
 /// Result of `simulate`.
 struct result {
-  double seconds = 0;  ///< until the last rank completed
-  std::uint64_t messages = 0;
-  std::uint64_t bytes = 0;  ///< in these messages
+  double seconds = 0;          ///< until the last rank completed
+  std::uint64_t messages = 0;  ///< sent by all ranks
+  std::uint64_t bytes = 0;     ///< in these messages
 
   friend constexpr bool operator==(const result&, const result&) = default;
 };

@@ -73,6 +73,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   using value_type = T;
   using sharding = Sharding;
   using group_type = Group;
+  /// Whether each rank stores the whole sum over its microbatches.
   static constexpr bool keeps_whole = std::is_same_v<When, last_microbatch_t>;
 
   /// See `gradients`.
@@ -98,7 +99,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   int ranks() const noexcept { return sums::ranks(); }
   /// The communicator of the ranks that share the gradient.
   const auto& shards() const noexcept { return *group_.shards; }
-  const Group& group() const noexcept { return group_; }
+  const Group& group() const noexcept { return group_; }  ///< the ranks
 
   /// The timeout and the stop token of all calls of the accumulator.
   auto bounds() const { return detail::bounds_of(options_); }

@@ -26,7 +26,7 @@ struct communication_time {
 /// communication to that of the library.
 class stopwatch {
  public:
-  explicit stopwatch(double& sum) noexcept : sum_(sum) {}
+  explicit stopwatch(double& sum) noexcept : sum_(sum) {}  ///< begins; `sum` must outlive it
   stopwatch(const stopwatch&) = delete;
   stopwatch& operator=(const stopwatch&) = delete;
   ~stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }

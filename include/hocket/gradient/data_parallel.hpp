@@ -18,9 +18,9 @@ HOCKET_BEGIN_NAMESPACE
 template <class Domain>
 struct hybrid_group {
   using domain_type = Domain;
-  static constexpr bool has_replicas = true;
-  const communicator<Domain>* shards;
-  const communicator<Domain>* replicas;
+  static constexpr bool has_replicas = true;  ///< whether gradients are also summed over copies of the model
+  const communicator<Domain>* shards;         ///< ranks that share one copy
+  const communicator<Domain>* replicas;       ///< ranks that hold the same part of different copies
 };
 
 namespace detail {

@@ -24,6 +24,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
+/// How a `loss_scale` begins, grows and shrinks.
 struct loss_scale_options {
   double initial = 65536;
   double growth = 2;
@@ -57,6 +58,7 @@ class loss_scale {
   /// Returns and sets the whole state, for checkpoints. `restore` raises `invalid_argument` for a state that is
   /// impossible with these options.
   loss_scale_state state() const noexcept { return {value_, patience_, finite_, skipped_}; }
+  /// Continues from a state that `state` returned.
   void restore(const loss_scale_state& kept) {
     check(std::isfinite(kept.value) && kept.value >= how_.least,
           "restore: the value must be finite and not below least");

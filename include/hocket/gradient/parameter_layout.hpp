@@ -60,7 +60,7 @@ struct bucket_limits {
   /// Number of buckets that may be in flight while the next one is computed, if gradients are reduced at each
   /// microbatch. They need memory in addition to the stored sums. See `passing_bytes`.
   std::size_t in_flight = 4;
-  bucket_order order = bucket_order::backward;
+  bucket_order order = bucket_order::backward;  ///< which parameters share a bucket
 
   /// Returns limits given in bytes, for elements of `T`.
   template <class T>
@@ -72,8 +72,8 @@ struct bucket_limits {
 
 /// Elements `first` … `first + size - 1`.
 struct element_range {
-  std::size_t first = 0;
-  std::size_t size = 0;
+  std::size_t first = 0;  ///< index of the first element
+  std::size_t size = 0;   ///< number of elements
 
   constexpr std::size_t end() const noexcept { return first + size; }
   friend constexpr bool operator==(const element_range&, const element_range&) = default;
@@ -101,6 +101,7 @@ constexpr element_range piece_of(const element_range& bucket, int rank, int rank
   return {bucket.first + cut(rank), cut(rank + 1) - cut(rank)};
 }
 
+/// The positions of all parameters in one flat buffer, and their division into buckets.
 class parameter_layout {
  public:
   parameter_layout() = default;
@@ -111,9 +112,9 @@ class parameter_layout {
 
   /// Number of elements of the flat memory, gaps included.
   std::size_t size() const noexcept { return size_; }
-  std::size_t parameters() const noexcept { return parameters_.size(); }
-  std::size_t buckets() const noexcept { return buckets_.size(); }
-  const bucket_limits& limits() const noexcept { return limits_; }
+  std::size_t parameters() const noexcept { return parameters_.size(); }  ///< number of parameters
+  std::size_t buckets() const noexcept { return buckets_.size(); }        ///< number of buckets
+  const bucket_limits& limits() const noexcept { return limits_; }        ///< limits of the buckets
 
   const parameter& operator[](std::size_t i) const noexcept { return parameters_[i]; }
   /// Range of parameter `i`, in forward order.

@@ -28,10 +28,10 @@ struct zero_t {
   static_assert(Stage >= 0 && Stage <= 3,
                 "zero<s>: the stages are 0 (nothing is sharded), 1 (optimizer states), 2 (and "
                 "gradients) and 3 (and parameters)");
-  static constexpr int stage = Stage;
-  static constexpr bool shards_states = Stage >= 1;
-  static constexpr bool shards_gradients = Stage >= 2;
-  static constexpr bool shards_parameters = Stage >= 3;
+  static constexpr int stage = Stage;                    ///< the stage
+  static constexpr bool shards_states = Stage >= 1;      ///< whether optimizer states are sharded
+  static constexpr bool shards_gradients = Stage >= 2;   ///< whether gradients are sharded
+  static constexpr bool shards_parameters = Stage >= 3;  ///< whether parameters are sharded
 };
 template <int Stage>
 inline constexpr zero_t<Stage> zero{};

@@ -100,7 +100,7 @@ struct plain_reduction {
 /// ranks, if microbatches are reduced at the same times. (An all_reduce may add in another order than a
 /// reduce_scatter.) Sends as many bytes as an all_reduce, but those of the gather after the backward pass.
 struct piecewise_reduction : plain_reduction {
-  static constexpr bool in_pieces = true;
+  static constexpr bool in_pieces = true;  ///< whether a bucket is reduced in pieces at stage 0 too
 };
 
 namespace detail {

@@ -37,6 +37,7 @@ namespace adaptor {
 /// process.
 class range_domain {
  public:
+  /// The domain for the ranges of rank `rank`.
   explicit range_domain(int rank)
       : handle_(nvtxDomainCreateA("hocket")), category_(static_cast<std::uint32_t>(rank) + 1) {
     if (handle_ != nullptr)
@@ -51,6 +52,7 @@ class range_domain {
   /// True if a profiler is attached.
   bool is_seen() const noexcept { return handle_ != nullptr; }
 
+  /// Begins the range of an operation.
   nvtxRangeId_t begin(const char* operation, const char* algorithm, std::size_t bytes) const {
     const std::string text = hocket::detail::concat({operation, ": ", algorithm});
     nvtxEventAttributes_t range{};
@@ -63,7 +65,7 @@ class range_domain {
     range.message.ascii = text.c_str();
     return nvtxDomainRangeStartEx(handle_, &range);
   }
-  void end(nvtxRangeId_t range) const { nvtxDomainRangeEnd(handle_, range); }
+  void end(nvtxRangeId_t range) const { nvtxDomainRangeEnd(handle_, range); }  ///< ends a range
 
  private:
   const nvtxDomainHandle_t handle_;  ///< null: no profiler
@@ -76,20 +78,24 @@ class ranged_endpoints : public forwarding_endpoints<Endpoints> {
   using base = forwarding_endpoints<Endpoints>;
 
  public:
-  static constexpr bool observes_only = transport::observes_only<Endpoints>;
+  static constexpr bool observes_only = transport::observes_only<Endpoints>;  ///< as in the inner endpoints
 
+  /// Adapts `inner`.
   ranged_endpoints(std::unique_ptr<Endpoints> inner, const transport::open_parameters&,
                    std::shared_ptr<range_domain> domain)
       : base(std::move(inner)), domain_(std::move(domain)) {}
 
+  /// Begins the range of an operation.
   void on_operation(std::uint32_t sequence, const char* operation, const char* algorithm, std::size_t bytes) {
     if (domain_->is_seen()) ranges_.insert_or_assign(sequence, domain_->begin(operation, algorithm, bytes));
     if constexpr (transport::observes_operations<Endpoints>)
       this->inner().on_operation(sequence, operation, algorithm, bytes);
   }
+  /// Passes a completed step on.
   void on_step(std::uint32_t sequence, unsigned lane, const plan::action& what, std::size_t bytes) {
     if constexpr (transport::observes_steps<Endpoints>) this->inner().on_step(sequence, lane, what, bytes);
   }
+  /// Ends the range of an operation.
   void leave(std::uint32_t sequence) {
     if (const auto range = ranges_.find(sequence); range != ranges_.end()) {
       domain_->end(range->second);
@@ -103,6 +109,7 @@ class ranged_endpoints : public forwarding_endpoints<Endpoints> {
   std::map<std::uint32_t, nvtxRangeId_t> ranges_;  ///< of active operations
 };
 
+/// The domain of a communicator that `with_nvtx` returns.
 template <class Domain>
 using ranged = adapted_domain<Domain, ranged_endpoints<typename Domain::endpoints_type>, range_domain>;
 

@@ -20,16 +20,19 @@ namespace cuda {
 
 /// Tables of the kernels that bound calls launch.
 struct device_kernels {
+  /// The kernel that combines two contributions at a time.
   template <class Op, class T>
   static const kernel::stream_kernel* each() noexcept {
     return &kernel::device::stream_kernel_of<Op, T>;
   }
+  /// The kernel that combines all contributions in one pass.
   template <class Op, class T>
   static const kernel::stream_kernel* fused() noexcept {
     return &kernel::device::fused_kernel_of<Op, T>;
   }
 };
 
+/// `peers_of` with the driver of this machine.
 template <class Domain>
 using peers = peers_of<Domain, cuda_ipc::driver, device_kernels>;
 

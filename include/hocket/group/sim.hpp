@@ -51,6 +51,7 @@ class world {
   explicit world(int ranks, const plan::cost_model& model = plan::example_machine)
       : world(ranks, conditions{.model = model}) {}
 
+  /// A world of `ranks` ranks under `how`.
   world(int ranks, const conditions& how) : network_(std::make_shared<network>(checked(ranks, how.model), how)) {
     domains_.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) domains_.push_back(std::make_shared<domain>(network_, rank));
@@ -118,6 +119,7 @@ class world {
 
   /// Seconds from the beginning until the last operation was complete, on any rank or on `rank`.
   double now() const noexcept { return network_->now(); }
+  /// Seconds until `rank`'s last operation was complete.
   double time_of(int rank) const noexcept { return network_->time_of(rank); }
 
   /// Simulates that `rank` computes for `seconds`: its next operation begins later.
@@ -125,7 +127,7 @@ class world {
 
   /// Messages sent so far, and bytes in them.
   std::uint64_t messages() const noexcept { return network_->messages(); }
-  std::uint64_t bytes() const noexcept { return network_->bytes(); }
+  std::uint64_t bytes() const noexcept { return network_->bytes(); }  ///< bytes sent so far
 
  private:
   static int checked(int ranks, const plan::cost_model& model) {

@@ -15,15 +15,16 @@ HOCKET_BEGIN_NAMESPACE
 
 /// The name of an axis: a string literal of at most 15 characters, as a template argument.
 struct axis_name {
-  char text[16]{};
+  char text[16]{};  ///< the name, ended by a zero
 
+  /// From a literal.
   template <std::size_t Size>
   consteval axis_name(const char (&literal)[Size]) {  // NOLINT: implicit, so that a literal is a name
     static_assert(Size > 1 && Size <= 16, "the name of an axis must have 1 to 15 characters");
     for (std::size_t i = 0; i < Size && i < 15; ++i) text[i] = literal[i];
   }
 
-  constexpr std::string_view view() const noexcept { return text; }
+  constexpr std::string_view view() const noexcept { return text; }  ///< the name as text
   friend constexpr bool operator==(const axis_name&, const axis_name&) = default;
 };
 
@@ -33,9 +34,10 @@ inline constexpr int run_time_extent = std::numeric_limits<int>::min();
 
 /// An axis of a mesh: its name, and its number of ranks if that is known at compile time.
 struct axis {
-  axis_name name;
-  int extent = run_time_extent;
+  axis_name name;                ///< its name
+  int extent = run_time_extent;  ///< number of ranks along it
 
+  /// From a literal, and the number of ranks if it is known at compile time.
   template <std::size_t Size>
   consteval axis(const char (&literal)[Size], int ranks = run_time_extent)  // NOLINT: implicit
       : name(literal), extent(ranks) {}

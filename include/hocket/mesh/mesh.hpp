@@ -58,7 +58,7 @@ class rank_mesh {
  public:
   using domain_type = Domain;
   using axes = detail::axis_list<Axes...>;
-  static constexpr int dimensions = axes::size;
+  static constexpr int dimensions = axes::size;  ///< number of axes
   using extents_type = std::array<int, sizeof...(Axes)>;
 
   /// See `mesh`.
@@ -122,8 +122,8 @@ class rank_mesh {
 
   int rank() const noexcept { return all().rank(); }
   int size() const noexcept { return all().size(); }
-  const extents_type& extents() const noexcept { return state_->extents; }
-  const extents_type& coordinates() const noexcept { return state_->coordinates; }
+  const extents_type& extents() const noexcept { return state_->extents; }          ///< ranks along each axis
+  const extents_type& coordinates() const noexcept { return state_->coordinates; }  ///< of this rank
 
   /// Returns the coordinates of a rank of the whole mesh.
   extents_type coordinates_of(int rank) const noexcept { return coordinates_in(extents(), rank); }
@@ -133,6 +133,7 @@ class rank_mesh {
   /// Objects that exist as long as the mesh, shared by all its copies on this rank.
   detail::attribute_cache& attributes() const noexcept { return state_->attributes; }
 
+  /// True for copies of one mesh.
   bool operator==(const rank_mesh& other) const noexcept { return state_ == other.state_; }
 
  private:

@@ -155,7 +155,7 @@ template <class Factor>
 struct scaled_sum {
   static constexpr bool commutative = true;
 
-  Factor factor;
+  Factor factor;  ///< of this rank
 
   HOCKET_DETAIL_CALLS_USERS
   template <class T>

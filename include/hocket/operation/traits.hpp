@@ -87,6 +87,7 @@ struct is_commutative<std::logical_and<U>, T> : std::is_arithmetic<T> {};
 template <class T, class U>
 struct is_commutative<std::logical_or<U>, T> : std::is_arithmetic<T> {};
 
+/// The value of `is_commutative`.
 template <class Op, class T>
 inline constexpr bool is_commutative_v = is_commutative<Op, T>::value;
 
@@ -124,6 +125,7 @@ struct is_exact<std::logical_and<U>, T> : detail::keeps_integers<U, T> {};
 template <class T, class U>
 struct is_exact<std::logical_or<U>, T> : detail::keeps_integers<U, T> {};
 
+/// The value of `is_exact`.
 template <class Op, class T>
 inline constexpr bool is_exact_v = is_exact<Op, T>::value;
 
@@ -204,6 +206,7 @@ struct reduction {
   }
 };
 
+/// Operations with `prepare`, `combine` and `finish`.
 template <class Op, class T>
   requires detail::three_part_operation<Op, T>
 struct reduction<Op, T> {

@@ -33,7 +33,7 @@ struct training_bytes {
   std::size_t gradients = 0;
   std::size_t states = 0;  ///< includes the wider copy of the parameters, if present
 
-  constexpr std::size_t total() const noexcept { return parameters + gradients + states; }
+  constexpr std::size_t total() const noexcept { return parameters + gradients + states; }  ///< all bytes
   friend constexpr bool operator==(const training_bytes&, const training_bytes&) = default;
 };
 

@@ -88,6 +88,7 @@ class optimizer {
  public:
   using parameter_type = typename Parameters::value_type;
   using sharding = typename Parameters::sharding;
+  /// Whether a wider copy of the parameters is stored.
   static constexpr bool has_masters = !std::is_same_v<F, parameter_type>;
 
   /// See `make_optimizer`.

@@ -77,8 +77,8 @@ class flat_parameters {
   /// Not assignable: gathers in flight must end before their memory is freed.
   flat_parameters& operator=(flat_parameters&&) = delete;
 
-  const parameter_layout& layout() const noexcept { return layout_; }
-  const Group& group() const noexcept { return group_; }
+  const parameter_layout& layout() const noexcept { return layout_; }  ///< parameters and buckets
+  const Group& group() const noexcept { return group_; }               ///< the ranks
   int rank() const noexcept { return group_.shards->rank(); }
   int ranks() const noexcept { return group_.shards->size(); }
 
@@ -122,6 +122,7 @@ class flat_parameters {
     if constexpr (Sharding::shards_parameters) return share_.of(kept_.elements(), b);
     return kept_.elements().subspan(own_range(b).first, own_range(b).size);
   }
+  /// The position of `own(b)` in the layout.
   const element_range& own_range(std::size_t b) const noexcept { return share_.range(b); }
 
   /// Returns the part of bucket `b` that this rank writes into a checkpoint. Over all ranks of the group, replicas

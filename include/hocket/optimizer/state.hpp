@@ -41,8 +41,8 @@ struct state_piece {
 /// State of an optimizer: this rank's pieces, and the number of steps, which is equal on all ranks.
 template <class F>
 struct optimizer_state {
-  std::uint64_t steps = 0;
-  std::vector<state_piece<F>> pieces;
+  std::uint64_t steps = 0;             ///< number of steps taken
+  std::vector<state_piece<F>> pieces;  ///< of this rank
 };
 
 namespace detail {

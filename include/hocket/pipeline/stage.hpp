@@ -148,17 +148,18 @@ constexpr const char* function_of(plan::pipeline::task_kind what) noexcept {
 
 /// Size and type of a stage's input or output per microbatch.
 struct tensor_form {
-  std::size_t count = 0;  ///< of elements
-  std::size_t element_bytes = 0;
+  std::size_t count = 0;           ///< of elements
+  std::size_t element_bytes = 0;   ///< size of an element
   std::uint32_t element_type = 0;  ///< a signature, equal for equal types in programs of the same compiler
 
-  std::size_t bytes() const noexcept { return count * element_bytes; }
+  std::size_t bytes() const noexcept { return count * element_bytes; }  ///< size of all elements
   friend bool operator==(const tensor_form&, const tensor_form&) = default;
 };
 
 /// A type-erased stage. Refers to the user's object, which must outlive it.
 class any_stage {
  public:
+  /// Refers to `object`.
   template <stage Stage>
   any_stage(Stage& object)  // NOLINT: implicit, so that a list of stages can be written as such
       : object_(&object), table_(&table_of<Stage>) {}
@@ -172,27 +173,33 @@ class any_stage {
 
   /// Returns the number of the stage in the model, if the stage has `stage_number()`.
   std::optional<int> number() const { return table_->number(object_); }
-  tensor_form input() const { return table_->input(object_); }
-  tensor_form output() const { return table_->output(object_); }
+  tensor_form input() const { return table_->input(object_); }    ///< form of the input
+  tensor_form output() const { return table_->output(object_); }  ///< form of the output
   /// Returns whether the stage has `input_gradient` and `weight_gradient`.
   bool has_gradients_apart() const noexcept { return table_->gradients_apart; }
+  /// Whether the stage has `forget` and `recompute`.
   bool has_recompute() const noexcept { return table_->recomputes; }
 
+  /// Calls the stage's `forward`.
   void forward(int microbatch, std::span<const std::byte> in, std::span<std::byte> out) const {
     table_->forward(object_, microbatch, in, out);
   }
+  /// Calls the stage's `backward`.
   void backward(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient,
                 std::span<std::byte> in_gradient) const {
     table_->backward(object_, microbatch, in, out_gradient, in_gradient);
   }
+  /// Calls the stage's `input_gradient`.
   void input_gradient(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient,
                       std::span<std::byte> in_gradient) const {
     table_->input_gradient(object_, microbatch, in, out_gradient, in_gradient);
   }
+  /// Calls the stage's `weight_gradient`.
   void weight_gradient(int microbatch, std::span<const std::byte> in, std::span<const std::byte> out_gradient) const {
     table_->weight_gradient(object_, microbatch, in, out_gradient);
   }
-  void forget(int microbatch) const { table_->forget(object_, microbatch); }
+  void forget(int microbatch) const { table_->forget(object_, microbatch); }  ///< calls the stage's `forget`
+  /// Calls the stage's `recompute`.
   void recompute(int microbatch, std::span<const std::byte> in) const { table_->recompute(object_, microbatch, in); }
   /// Returns whether the stage has the function that `on` calls.
   bool has(plan::pipeline::task_kind what) const noexcept { return table_->has(what); }

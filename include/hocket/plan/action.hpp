@@ -26,6 +26,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
+/// What an action does.
 enum class action_kind : std::uint8_t {
   copy,            ///< to = from, both on this rank
   send,            ///< start sending `from` to `peer`
@@ -38,6 +39,7 @@ enum class action_kind : std::uint8_t {
   wait             ///< wait until `peer` has signalled; `from` is `inbox` if the signal comes with a push
 };
 
+/// The memory that an action reads or writes.
 enum class region : std::uint8_t {
   none,
   in,       ///< the contribution of this rank; never written
@@ -53,40 +55,44 @@ inline constexpr std::int32_t all_peers = -1;
 /// Plans are proven with this depth.
 inline constexpr unsigned channel_depth = 4;
 
+/// One action of a plan. The functions below make the valid ones.
 struct action {
-  action_kind what = action_kind::copy;
-  region from = region::none;
-  region to = region::none;
-  bool join = false;           ///< first wait until all earlier sends of this lane have drained
-  bool message_first = false;  ///< receive_reduce: to = message ∘ from instead of from ∘ message
-  std::uint8_t channel = 0;    ///< send, receive, receive_reduce
-  std::uint16_t tag = 0;       ///< push, signal, wait
-  std::int32_t peer = all_peers;
-  std::uint32_t chunk = 0;    ///< the first chunk whose length counts
-  std::uint32_t count = 0;    ///< how many chunks; 0 moves no data
-  std::uint32_t from_at = 0;  ///< where `from` begins: chunk in `in` and `out`, slot in `scratch`
-  std::uint32_t to_at = 0;    ///< where `to` begins
+  action_kind what = action_kind::copy;  ///< what it does
+  region from = region::none;            ///< the region that it reads
+  region to = region::none;              ///< the region that it writes
+  bool join = false;                     ///< first wait until all earlier sends of this lane have drained
+  bool message_first = false;            ///< receive_reduce: to = message ∘ from instead of from ∘ message
+  std::uint8_t channel = 0;              ///< send, receive, receive_reduce
+  std::uint16_t tag = 0;                 ///< push, signal, wait
+  std::int32_t peer = all_peers;         ///< the other rank, or `all_peers`
+  std::uint32_t chunk = 0;               ///< the first chunk whose length counts
+  std::uint32_t count = 0;               ///< how many chunks; 0 moves no data
+  std::uint32_t from_at = 0;             ///< where `from` begins: chunk in `in` and `out`, slot in `scratch`
+  std::uint32_t to_at = 0;               ///< where `to` begins
 
   friend constexpr bool operator==(const action&, const action&) = default;
 };
 
 /// A place in a region: where an operand begins.
 struct place {
-  region where = region::none;
-  std::uint32_t at = 0;
+  region where = region::none;  ///< the region
+  std::uint32_t at = 0;         ///< chunk in `in` and `out`, slot in `scratch`
 };
 
+/// Chunk `chunk` of the contribution.
 constexpr place in(std::uint32_t chunk) noexcept { return {region::in, chunk}; }
-constexpr place out(std::uint32_t chunk) noexcept { return {region::out, chunk}; }
+constexpr place out(std::uint32_t chunk) noexcept { return {region::out, chunk}; }  ///< chunk `chunk` of the result
+/// Slot `slot` of the scratch memory.
 constexpr place scratch(std::uint32_t slot) noexcept { return {region::scratch, slot}; }
-constexpr place inbox() noexcept { return {region::inbox, 0}; }
+constexpr place inbox() noexcept { return {region::inbox, 0}; }  ///< the inbox
 
 /// Consecutive chunks that an action covers. Their total length is the length of the action.
 struct chunks {
-  std::uint32_t first = 0;
-  std::uint32_t count = 1;
+  std::uint32_t first = 0;  ///< the first chunk
+  std::uint32_t count = 1;  ///< number of chunks
 };
 
+/// Makes an action of kind `copy`.
 constexpr action copy(chunks what, place from, place to) noexcept {
   return {.what = action_kind::copy,
           .from = from.where,
@@ -97,6 +103,7 @@ constexpr action copy(chunks what, place from, place to) noexcept {
           .to_at = to.at};
 }
 
+/// Makes an action of kind `send`.
 constexpr action send(int peer, chunks what, place from, unsigned channel = 0) noexcept {
   return {.what = action_kind::send,
           .from = from.where,
@@ -107,6 +114,7 @@ constexpr action send(int peer, chunks what, place from, unsigned channel = 0) n
           .from_at = from.at};
 }
 
+/// Makes an action of kind `receive`.
 constexpr action receive(int peer, chunks what, place to, unsigned channel = 0) noexcept {
   return {.what = action_kind::receive,
           .to = to.where,
@@ -120,6 +128,7 @@ constexpr action receive(int peer, chunks what, place to, unsigned channel = 0) 
 /// to = from ∘ message, or message ∘ from.
 enum class operand_order : bool { local_first, message_first };
 
+/// Makes an action of kind `receive_reduce`.
 constexpr action receive_reduce(int peer, chunks what, place from, place to, operand_order order,
                                 unsigned channel = 0) noexcept {
   return {.what = action_kind::receive_reduce,
@@ -134,6 +143,7 @@ constexpr action receive_reduce(int peer, chunks what, place from, place to, ope
           .to_at = to.at};
 }
 
+/// Makes an action of kind `load`.
 constexpr action load(int peer, chunks what, place from, place to) noexcept {
   return {.what = action_kind::load,
           .from = from.where,
@@ -145,6 +155,7 @@ constexpr action load(int peer, chunks what, place from, place to) noexcept {
           .to_at = to.at};
 }
 
+/// Makes an action of kind `load_reduce`.
 constexpr action load_reduce(chunks what, place from, place to) noexcept {
   return {.what = action_kind::load_reduce,
           .from = from.where,
@@ -155,6 +166,7 @@ constexpr action load_reduce(chunks what, place from, place to) noexcept {
           .to_at = to.at};
 }
 
+/// Makes an action of kind `push`.
 constexpr action push(int peer, chunks what, place from, unsigned tag = 0) noexcept {
   return {.what = action_kind::push,
           .from = from.where,
@@ -166,10 +178,12 @@ constexpr action push(int peer, chunks what, place from, unsigned tag = 0) noexc
           .from_at = from.at};
 }
 
+/// Makes an action of kind `signal`.
 constexpr action signal(int peer, unsigned tag) noexcept {
   return {.what = action_kind::signal, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
+/// Makes an action of kind `wait`.
 constexpr action wait(int peer, unsigned tag) noexcept {
   return {.what = action_kind::wait, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }

@@ -30,26 +30,26 @@ namespace plan {
 struct timed_action {
   int rank = 0;
   unsigned lane = 0;
-  unsigned index = 0;  ///< in its lane
-  action what;
-  std::uint64_t bytes = 0;
-  double reached = 0;  ///< when the lane reached it
-  double begin = 0;    ///< when it starts, after all waits
-  double end = 0;      ///< when the lane continues with its next action
+  unsigned index = 0;       ///< in its lane
+  action what;              ///< the action
+  std::uint64_t bytes = 0;  ///< moved or combined
+  double reached = 0;       ///< when the lane reached it
+  double begin = 0;         ///< when it starts, after all waits
+  double end = 0;           ///< when the lane continues with its next action
 };
 
 /// A message with the actions at its two ends, or a flag in transit from `signal` or `push` to `wait`.
 struct timed_transfer {
-  int from_rank = 0;
-  unsigned from_lane = 0;
-  unsigned from_index = 0;
-  int to_rank = 0;
-  unsigned to_lane = 0;
-  unsigned to_index = 0;
-  bool flag = false;
-  std::uint64_t bytes = 0;
-  double start = 0;    ///< when the message got the sender's port, or the flag was set
-  double arrival = 0;  ///< when it arrives
+  int from_rank = 0;        ///< the sender
+  unsigned from_lane = 0;   ///< the sender's lane
+  unsigned from_index = 0;  ///< the sender's action in that lane
+  int to_rank = 0;          ///< the receiver
+  unsigned to_lane = 0;     ///< the receiver's lane
+  unsigned to_index = 0;    ///< the receiver's action in that lane
+  bool flag = false;        ///< a flag, not a message
+  std::uint64_t bytes = 0;  ///< of the message
+  double start = 0;         ///< when the message got the sender's port, or the flag was set
+  double arrival = 0;       ///< when it arrives
 };
 
 namespace detail {

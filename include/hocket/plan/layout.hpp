@@ -14,8 +14,8 @@ namespace plan {
 
 /// Elements [begin, begin + size).
 struct extent {
-  std::size_t begin = 0;
-  std::size_t size = 0;
+  std::size_t begin = 0;  ///< index of the first element
+  std::size_t size = 0;   ///< number of elements
 };
 
 /// A vector of `blocks` blocks, each of `block_size` elements or of a given length. Each block is cut into `pieces`
@@ -39,9 +39,9 @@ class layout {
 
   /// Size of each block, or of the longest block if the blocks have given lengths.
   constexpr std::size_t block_size() const noexcept { return block_size_; }
-  constexpr bool has_given_lengths() const noexcept { return offsets_ != nullptr; }
-  constexpr std::uint32_t blocks() const noexcept { return blocks_; }
-  constexpr std::uint32_t pieces() const noexcept { return pieces_; }
+  constexpr bool has_given_lengths() const noexcept { return offsets_ != nullptr; }  ///< whether lengths may differ
+  constexpr std::uint32_t blocks() const noexcept { return blocks_; }                ///< number of blocks
+  constexpr std::uint32_t pieces() const noexcept { return pieces_; }                ///< chunks per block
 
   /// Returns the first element of chunk `c`. If `c` is one past the last chunk, returns the length of the vector.
   constexpr std::size_t begin(std::uint32_t c) const noexcept {
@@ -58,13 +58,14 @@ class layout {
     return {from, begin(first + count) - from};
   }
 
+  /// Returns the elements of block `b`.
   constexpr extent block(std::uint32_t b) const noexcept {
     if (offsets_ != nullptr) [[unlikely]]
       return {offsets_[b], offsets_[b + 1] - offsets_[b]};
     return {b * block_size_, block_size_};
   }
 
-  constexpr std::uint32_t chunk_count() const noexcept { return blocks_ * pieces_; }
+  constexpr std::uint32_t chunk_count() const noexcept { return blocks_ * pieces_; }  ///< number of chunks
   constexpr std::size_t size() const noexcept {
     return offsets_ != nullptr ? offsets_[blocks_] : block_size_ * blocks_;
   }

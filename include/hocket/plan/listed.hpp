@@ -30,8 +30,9 @@ namespace plan {
 /// The lists of all ranks must match each other; `plan::prove` checks this. A list must not change while the plan runs.
 class listed {
  public:
-  static constexpr unsigned most_lanes = 256;
+  static constexpr unsigned most_lanes = 256;  ///< the most lanes that a rank can have
 
+  /// A plan without actions. Throws `invalid_argument` if it has no rank or no lane, or too many lanes.
   constexpr listed(std::string name, plan::collective collective, int ranks, plan::shape shape)
       : name_(std::move(name)), collective_(collective), ranks_(ranks), shape_(shape) {
     if (ranks < 1) raise(errc::invalid_argument, "plan '" + name_ + "' needs at least one rank");

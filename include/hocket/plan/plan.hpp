@@ -46,9 +46,10 @@ enum class collective_kind : std::uint8_t {
   barrier          ///< no data; no rank ends before every rank has begun
 };
 
+/// A kind of collective and its root.
 struct collective {
-  collective_kind kind = collective_kind::all_reduce;
-  int root = 0;
+  collective_kind kind = collective_kind::all_reduce;  ///< the kind
+  int root = 0;                                        ///< of a broadcast
 
   /// Returns the number of blocks of the vector.
   constexpr int blocks(int ranks) const noexcept {
@@ -57,6 +58,7 @@ struct collective {
                ? ranks
                : 1;
   }
+  /// Returns whether elements are combined.
   constexpr bool reduces() const noexcept {
     return kind == collective_kind::all_reduce || kind == collective_kind::reduce_scatter;
   }
@@ -84,11 +86,11 @@ enum class combination_order : std::uint8_t {
 
 /// Properties of a plan that the engine needs before the first action.
 struct shape {
-  std::uint32_t pieces = 1;    ///< chunks per block
-  std::uint32_t scratch = 0;   ///< slots of scratch on each rank
-  std::uint32_t lanes = 1;     ///< lanes on each rank
-  bool peer_pointers = false;  ///< uses load, load_reduce, push, signal or wait
-  combination_order order = combination_order::any_order;
+  std::uint32_t pieces = 1;                                ///< chunks per block
+  std::uint32_t scratch = 0;                               ///< slots of scratch on each rank
+  std::uint32_t lanes = 1;                                 ///< lanes on each rank
+  bool peer_pointers = false;                              ///< uses load, load_reduce, push, signal or wait
+  combination_order order = combination_order::any_order;  ///< the strongest order that the plan guarantees
 };
 
 /// A collective algorithm: for every number of ranks, the actions of each rank.
@@ -104,6 +106,7 @@ concept algorithm = std::copy_constructible<Plan> && requires(const Plan& plan, 
 /// Any algorithm, with its type erased. Small trivially copyable plans are stored inside; others are shared.
 class any_algorithm {
  public:
+  /// Stores `plan`.
   template <class Plan>
     requires(!std::same_as<Plan, any_algorithm> && algorithm<Plan>)
   any_algorithm(Plan plan)

@@ -99,17 +99,17 @@ constexpr const char* to_string(violation what) noexcept {
 struct step {
   int rank = -1;
   int lane = -1;
-  int position = -1;
-  action what{};
+  int position = -1;  ///< in the lane; -1: unknown
+  action what{};      ///< the action
 
-  constexpr bool known() const noexcept { return rank >= 0; }
+  constexpr bool known() const noexcept { return rank >= 0; }  ///< whether this names a step
   friend constexpr bool operator==(const step&, const step&) = default;
 };
 
 /// The result of `prove`.
 struct proof {
-  bool ok = false;
-  violation what = violation::none;
+  bool ok = false;                   ///< whether the plan is correct
+  violation what = violation::none;  ///< the kind of error, if it is not
   int ranks = 0;
 
   // If `ok`:
@@ -117,10 +117,10 @@ struct proof {
   bool same_on_all_ranks = false;  ///< every rank evaluates the same expression, so all get the same bits
 
   // If not `ok`:
-  step where;          ///< the step at fault
-  step other;          ///< the step that it is in conflict with
-  int memory_of = -1;  ///< the rank in whose memory they conflict, at `memory`
-  place memory;
+  step where;             ///< the step at fault
+  step other;             ///< the step that it is in conflict with
+  int memory_of = -1;     ///< the rank in whose memory they conflict, at `memory`
+  place memory;           ///< the place of the conflict
   int contribution = -1;  ///< the rank whose contribution is missing or counted twice
 
   constexpr explicit operator bool() const noexcept { return ok; }

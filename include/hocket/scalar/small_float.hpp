@@ -173,6 +173,7 @@ class small_float {
 
   small_float() = default;
 
+  /// Rounds to the nearest value.
   HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE explicit constexpr small_float(float value) noexcept
       : bits_(detail::encode<layout>(value)) {}
 
@@ -181,6 +182,7 @@ class small_float {
     requires std::is_integral_v<Arithmetic>
   HOCKET_HOST_DEVICE explicit constexpr small_float(Arithmetic value) noexcept
       : small_float(detail::round_to_odd_integer(value)) {}
+  /// Rounds once, to the nearest value.
   HOCKET_HOST_DEVICE explicit constexpr small_float(double value) noexcept : small_float(detail::round_to_odd(value)) {}
 
   /// The size of long double differs between platforms: convert to double first.
@@ -192,8 +194,9 @@ class small_float {
     result.bits_ = bits;
     return result;
   }
-  HOCKET_HOST_DEVICE constexpr bits_type bits() const noexcept { return bits_; }
+  HOCKET_HOST_DEVICE constexpr bits_type bits() const noexcept { return bits_; }  ///< the encoding
 
+  /// The same value, exactly.
   HOCKET_HOST_DEVICE HOCKET_ALWAYS_INLINE constexpr operator float() const noexcept {
     return detail::decode<layout>(bits_);
   }

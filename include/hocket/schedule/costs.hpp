@@ -19,9 +19,9 @@ namespace plan::pipeline {
 
 /// The times of one stage for one microbatch.
 struct stage_cost {
-  double forward = 1;
-  double input_gradient = 1;
-  double weight_gradient = 1;
+  double forward = 1;          ///< time of the forward pass
+  double input_gradient = 1;   ///< time of the gradient of the input
+  double weight_gradient = 1;  ///< time of the gradient of the parameters
   /// Time of R, the recomputation before the gradients, if the schedule has it; 0: the same as `forward`. For stages
   /// that recompute within their backward pass, include the time in `input_gradient`.
   double recompute = 0;
@@ -65,9 +65,11 @@ class link_times {
     check();
   }
 
+  /// Returns the time from rank `from` to rank `to`.
   constexpr double of(int from, int to) const noexcept {
     return from == to ? 0 : times_[ranks_ == 0 ? 0 : at(from, to)];
   }
+  /// Returns the longest of these times.
   constexpr double longest() const noexcept {
     double found = 0;
     for (const double each : times_) found = std::max(found, each);
@@ -123,12 +125,14 @@ class costs {
 
   /// Returns the time from the end of a task on one rank to the begin of a task on another that needs its result, or 0.
   constexpr double hop(int from, int to) const noexcept { return hops_.of(from, to); }
-  constexpr const link_times& hops() const noexcept { return hops_; }
+  constexpr const link_times& hops() const noexcept { return hops_; }  ///< the times between ranks
 
+  /// Returns the times of `stage`.
   constexpr const stage_cost& of(int stage) const noexcept {
     return of_stage_[for_all_ ? 0 : static_cast<std::size_t>(stage)];
   }
 
+  /// Returns the time of a task; 0 for messages.
   constexpr double of(const task& what) const noexcept {
     if (!is_computation(what.what)) return 0;
     const stage_cost& cost = of(what.stage);

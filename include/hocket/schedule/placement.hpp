@@ -44,6 +44,7 @@ class placement {
   /// Far more than any machine has ranks. Numbers of stages, and of pairs of stages, do not overflow.
   static constexpr int most_stages = 1 << 27;
 
+  /// Stage s lies on rank s % ranks.
   static constexpr placement loop(int ranks, int stages_per_rank = 1) {
     require(ranks >= 1, "a loop needs at least one rank", ranks);
     require(stages_per_rank >= 1, "a loop needs at least one stage per rank", stages_per_rank);
@@ -52,12 +53,14 @@ class placement {
     return {kind::loop, ranks, ranks * stages_per_rank};
   }
 
+  /// Two stages per rank: down the ranks and up again.
   static constexpr placement v_shape(int ranks) {
     require(ranks >= 1, "a V needs at least one rank", ranks);
     require(ranks <= most_stages / 2, "a pipeline has at most 2^27 stages, a V two for each rank", ranks);
     return {kind::v_shape, ranks, 2 * ranks};
   }
 
+  /// One stage per rank in each direction; half of the microbatches pass in each.
   static constexpr placement two_directions(int ranks, int microbatches) {
     require(ranks >= 1, "two directions need at least one rank", ranks);
     require(ranks <= most_stages, "a pipeline has at most 2^27 stages, two directions one for each rank", ranks);
@@ -85,8 +88,9 @@ class placement {
   }
 
   constexpr int ranks() const noexcept { return ranks_; }
-  constexpr int stages() const noexcept { return stages_; }
+  constexpr int stages() const noexcept { return stages_; }  ///< number of stages
 
+  /// Returns the rank that holds `stage` for `microbatch`.
   constexpr int rank_of(int stage, int microbatch) const noexcept {
     switch (kind_) {
       case kind::loop: return stage % ranks_;
@@ -104,7 +108,7 @@ class placement {
 
   /// True if each stage lies on two ranks, and microbatches from `turn()` on pass the ranks in reverse order.
   constexpr bool has_two_directions() const noexcept { return kind_ == kind::two_directions; }
-  constexpr int turn() const noexcept { return turn_; }
+  constexpr int turn() const noexcept { return turn_; }  ///< the first microbatch of the reverse direction
   /// True if this is a user-defined map, whose entries are part of its text form.
   constexpr bool is_given() const noexcept { return kind_ == kind::given; }
 

@@ -79,17 +79,17 @@ constexpr const char* to_string(schedule_violation what) noexcept {
 struct schedule_step {
   int rank = -1;
   std::size_t index = 0;  ///< in the rank's row
-  schedule_action what;
+  schedule_action what;   ///< the action
 };
 
 /// The result of a proof: the schedule is correct, or which steps are in conflict, and why.
 struct schedule_proof {
-  bool ok = false;
-  schedule_violation what = schedule_violation::none;
-  schedule_step where;  ///< the step at fault
-  schedule_step other;  ///< the step that it is in conflict with
-  task missing;         ///< `schedule_violation::missing`: the task that is missing
-  int lacks_it = -1;    ///< the rank whose row lacks the missing task, or -1 if all rows lack it
+  bool ok = false;                                     ///< whether the schedule is correct
+  schedule_violation what = schedule_violation::none;  ///< the kind of error, if it is not
+  schedule_step where;                                 ///< the step at fault
+  schedule_step other;                                 ///< the step that it is in conflict with
+  task missing;                                        ///< `schedule_violation::missing`: the task that is missing
+  int lacks_it = -1;  ///< the rank whose row lacks the missing task, or -1 if all rows lack it
 
   constexpr explicit operator bool() const noexcept { return ok; }
 

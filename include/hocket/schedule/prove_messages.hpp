@@ -29,7 +29,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-inline constexpr int unbounded = std::numeric_limits<int>::max();
+inline constexpr int unbounded = std::numeric_limits<int>::max();  ///< no limit on the messages in flight
 
 namespace detail {
 

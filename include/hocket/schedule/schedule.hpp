@@ -28,7 +28,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-using row = std::vector<schedule_action>;
+using row = std::vector<schedule_action>;  ///< the actions of one rank, in order
 
 namespace detail {
 
@@ -74,17 +74,18 @@ constexpr int checked_count(const placement& where, int microbatches) {
 /// The actions of every rank of a pipeline, in order. All ranks must hold the same value.
 class schedule {
  public:
-  pipeline::placement placement;
-  int microbatches = 0;
-  std::vector<row> rows;  ///< one per rank
+  pipeline::placement placement;  ///< the rank of each stage
+  int microbatches = 0;           ///< number of microbatches in a step
+  std::vector<row> rows;          ///< one per rank
 
+  /// A schedule without actions. Throws `invalid_argument` if the name or the count is invalid.
   constexpr schedule(std::string_view name, pipeline::placement where, int count)
       : placement(std::move(where)), microbatches(detail::checked_count(placement, count)),
         rows(static_cast<std::size_t>(placement.ranks())), name_(name.begin(), name.end()) {
     detail::require_name(name);
   }
 
-  constexpr std::string_view name() const noexcept { return {name_.data(), name_.size()}; }
+  constexpr std::string_view name() const noexcept { return {name_.data(), name_.size()}; }  ///< the name, for texts
   /// Raises `invalid_argument` if `name` is more than one line, or has blanks at its ends.
   constexpr void rename(std::string_view name) {
     detail::require_name(name);
@@ -92,9 +93,9 @@ class schedule {
   }
 
   constexpr int ranks() const noexcept { return placement.ranks(); }
-  constexpr int stages() const noexcept { return placement.stages(); }
-  constexpr row& of(int rank) { return rows[static_cast<std::size_t>(rank)]; }
-  constexpr const row& of(int rank) const { return rows[static_cast<std::size_t>(rank)]; }
+  constexpr int stages() const noexcept { return placement.stages(); }                      ///< number of stages
+  constexpr row& of(int rank) { return rows[static_cast<std::size_t>(rank)]; }              ///< the actions of `rank`
+  constexpr const row& of(int rank) const { return rows[static_cast<std::size_t>(rank)]; }  ///< the actions of `rank`
 
   /// Returns the index of (stage, microbatch) in a vector with an entry for each.
   constexpr std::size_t index(int stage, int microbatch) const noexcept {
@@ -104,6 +105,7 @@ class schedule {
   /// Returns the number of entries of such a vector.
   constexpr std::size_t cells() const noexcept { return index(stages(), 0); }
 
+  /// Returns the number of actions of all ranks.
   constexpr std::size_t length() const noexcept {
     std::size_t sum = 0;
     for (const row& each : rows) sum += each.size();

@@ -19,6 +19,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
+/// Kinds of tasks.
 enum class task_kind : std::uint8_t {
   nothing,
   forward,               ///< the stage's output from its input
@@ -38,14 +39,17 @@ enum class task_kind : std::uint8_t {
   receive_backward,      ///< the gradient of the stage's output, from the next stage
   wait_send_backward     ///< wait until that gradient has been sent
 };
-inline constexpr int task_kinds = 17;
+inline constexpr int task_kinds = 17;  ///< number of kinds
 
+/// Returns whether a task of this kind computes.
 constexpr bool is_computation(task_kind what) noexcept {
   return what >= task_kind::forward && what <= task_kind::recompute;
 }
+/// Returns whether a task of this kind sends.
 constexpr bool is_send(task_kind what) noexcept {
   return what == task_kind::send_forward || what == task_kind::send_backward;
 }
+/// Returns whether a task of this kind receives.
 constexpr bool is_receive(task_kind what) noexcept {
   return what == task_kind::receive_forward || what == task_kind::receive_backward;
 }
@@ -57,9 +61,9 @@ constexpr bool has_microbatch(task_kind what) noexcept {
 
 /// One task of one stage and, if its kind has one, of one microbatch.
 struct task {
-  task_kind what = task_kind::nothing;
-  std::int32_t stage = -1;
-  std::int32_t microbatch = -1;
+  task_kind what = task_kind::nothing;  ///< the kind
+  std::int32_t stage = -1;              ///< the stage
+  std::int32_t microbatch = -1;         ///< the microbatch; -1: none
 
   friend constexpr bool operator==(const task&, const task&) = default;
 };
@@ -67,9 +71,10 @@ struct task {
 /// One step of a rank: one task, or a forward and a backward pass that overlap. A pair begins when the inputs of both
 /// are available, and the results of both are available at its end.
 struct schedule_action {
-  task first;
+  task first;   ///< the task, or the forward pass of a pair
   task second;  ///< `nothing` if this is not a pair
 
+  /// Whether two tasks overlap.
   constexpr bool is_pair() const noexcept { return second.what != task_kind::nothing; }
   friend constexpr bool operator==(const schedule_action&, const schedule_action&) = default;
 };
@@ -89,6 +94,7 @@ constexpr schedule_action weight_gradient(int stage, int microbatch) noexcept {
 constexpr schedule_action recompute(int stage, int microbatch) noexcept {
   return {{task_kind::recompute, stage, microbatch}, {}};
 }
+/// A forward and a backward pass that overlap.
 constexpr schedule_action overlapped(const schedule_action& forward, const schedule_action& backward) noexcept {
   return {forward.first, backward.first};
 }

@@ -28,9 +28,9 @@ namespace plan::pipeline {
 struct timed_schedule_action {
   int rank = 0;
   std::size_t index = 0;  ///< in the rank's row
-  schedule_action what;
-  double begin = 0;
-  double end = 0;
+  schedule_action what;   ///< the action
+  double begin = 0;       ///< in the unit of the costs
+  double end = 0;         ///< in the unit of the costs
 };
 
 /// How one rank spends its time.
@@ -43,9 +43,9 @@ struct rank_timing {
 
 /// The times of a whole schedule.
 struct timing {
-  bool complete = true;  ///< whether every action could run
-  double makespan = 0;   ///< from 0 to the end of the last action
-  std::vector<rank_timing> ranks;
+  bool complete = true;            ///< whether every action could run
+  double makespan = 0;             ///< from 0 to the end of the last action
+  std::vector<rank_timing> ranks;  ///< one per rank
 
   /// Returns how long ranks are idle, on average.
   constexpr double bubble() const noexcept {
@@ -228,6 +228,7 @@ constexpr timing trace(const schedule& plan, const costs& cost, Observer&& obser
   return detail::schedule_clock(plan, cost).run(observe);
 }
 
+/// Returns the times of a schedule.
 constexpr timing run_clock(const schedule& plan, const costs& cost = costs{}) {
   return trace(plan, cost, [](const timed_schedule_action&) {});
 }

@@ -28,8 +28,8 @@ inline timeline timeline_of(const schedule& plan, const costs& cost = costs{}) {
 
 /// Number of activations that a rank holds from `time` until the next change.
 struct activations_held {
-  double time = 0;
-  int held = 0;
+  double time = 0;  ///< in the unit of the costs
+  int held = 0;     ///< number of activations
 };
 
 /// Returns the memory curve of every rank: one more when a forward pass begins, one less when the last gradient that

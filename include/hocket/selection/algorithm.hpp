@@ -50,8 +50,9 @@ struct recursive_halving_t : detail::algorithm_property {};
 struct binomial_t : detail::algorithm_property {};
 struct dissemination_t : detail::algorithm_property {};
 
+/// Type of `double_tree`.
 struct double_tree_t : detail::algorithm_property {
-  std::uint32_t pieces = 16;
+  std::uint32_t pieces = 16;  ///< pieces of each half of the vector
   /// Sets the number of pieces in which each half of the vector passes through its tree.
   constexpr double_tree_t operator()(std::uint32_t count) const noexcept { return {{}, count}; }
 };
@@ -71,9 +72,10 @@ inline constexpr dissemination_t dissemination{};          ///< barrier in log2 
 
 /// A user-defined plan. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
 struct own_plan : detail::algorithm_property {
-  plan::any_algorithm chosen;
+  plan::any_algorithm chosen;  ///< the plan
 };
 
+/// Runs a call by a user-defined plan: `with(algorithm(plan))`.
 template <plan::algorithm Plan>
 own_plan algorithm(Plan chosen) {
   return {{}, plan::any_algorithm(std::move(chosen))};

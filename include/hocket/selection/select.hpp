@@ -25,13 +25,13 @@ namespace selection {
 /// The values that a choice depends on. `bytes` is the length of one block (see `plan::collective`), or of the longest
 /// if they differ, because the rank that sends or combines the longest block finishes last.
 struct query {
-  plan::collective what;
-  std::size_t bytes = 0;
+  plan::collective what;  ///< the collective
+  std::size_t bytes = 0;  ///< see above
   int ranks = 1;
   plan::combination_order order = plan::combination_order::any_order;  ///< the weakest that is allowed
   bool peer_pointers = false;                                          ///< all members reach each other's windows
   std::size_t staging_bytes = 0;  ///< per region and operation; 0: peers read the callers' own buffers
-  transport::link_costs costs;
+  transport::link_costs costs;    ///< of the transport
   std::size_t total_bytes = 0;    ///< of all blocks, if they differ
   bool lengths_are_known = true;  ///< to all ranks; otherwise `bytes` is a guess
 };
@@ -47,10 +47,10 @@ constexpr std::size_t saturated_product(std::size_t a, std::size_t b) noexcept {
 
 /// One algorithm's place in the table.
 struct candidate {
-  const char* name = nullptr;
-  double seconds = 0;             ///< by the model
-  const char* verdict = nullptr;  ///< why it can't be used; null if it can
-  plan::any_algorithm (*make)(int root) = nullptr;
+  const char* name = nullptr;                       ///< of the algorithm
+  double seconds = 0;                               ///< by the model
+  const char* verdict = nullptr;                    ///< why it can't be used; null if it can
+  plan::any_algorithm (*make)(int root) = nullptr;  ///< makes the plan
 };
 
 namespace detail {
@@ -126,6 +126,7 @@ class model {
 /// All algorithms for a query with their prices, in a fixed order.
 class table {
  public:
+  /// Prices all algorithms for `asked`.
   explicit table(const query& asked) : query_(asked) {
     const detail::model price(asked);
     switch (asked.what.kind) {

@@ -306,6 +306,7 @@ template <axis_name Axis, class From, class To>
 struct backward_of<conversion<Axis, From, To>> {
   using type = conversion<Axis, gradient_placement_t<To>, gradient_placement_t<From>>;
 };
+/// The conversion of the gradients in the backward pass.
 template <class Conversion>
 using backward_t = typename backward_of<Conversion>::type;
 

@@ -26,9 +26,10 @@ inline constexpr std::size_t dynamic = static_cast<std::size_t>(-1);
 /// The extents of a tensor: `extents<dynamic, 512>` is a matrix of any number of rows and of 512 columns.
 template <std::size_t... Sizes>
 struct extents {
-  static constexpr std::size_t rank = sizeof...(Sizes);
+  static constexpr std::size_t rank = sizeof...(Sizes);  ///< number of dimensions
+  /// Number of dimensions whose extent is `dynamic`.
   static constexpr std::size_t dynamic_rank = ((Sizes == dynamic ? 1U : 0U) + ... + 0U);
-  static constexpr std::array<std::size_t, sizeof...(Sizes)> sizes{Sizes...};
+  static constexpr std::array<std::size_t, sizeof...(Sizes)> sizes{Sizes...};  ///< all extents
 };
 
 namespace detail {
@@ -51,6 +52,7 @@ constexpr bool may_have_same_extents() noexcept {
 template <std::size_t Count>
 class given_extents {
  public:
+  /// From a list of numbers.
   template <detail::extent_like... Given>
     requires(sizeof...(Given) == Count)
   constexpr given_extents(const Given&... given) noexcept  // NOLINT: implicit, so that a list is one
@@ -93,9 +95,10 @@ constexpr plan::extent chunk(std::size_t n, std::size_t parts, std::size_t index
 /// A block of a tensor of `Rank` dimensions: in dimension d the elements [begin[d], begin[d] + size[d]).
 template <std::size_t Rank>
 struct box {
-  std::array<std::size_t, Rank> begin{};
-  std::array<std::size_t, Rank> size{};
+  std::array<std::size_t, Rank> begin{};  ///< index of the first element, by dimension
+  std::array<std::size_t, Rank> size{};   ///< number of elements, by dimension
 
+  /// Returns the number of elements.
   constexpr std::size_t volume() const noexcept {
     std::size_t product = 1;
     for (const std::size_t each : size) product *= each;

@@ -38,6 +38,7 @@ struct mean {};
 
 // ── Placements ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/// Kinds of placements.
 enum class placement_kind : std::uint8_t {
   replicated,
   invariant,
@@ -51,26 +52,31 @@ enum class placement_kind : std::uint8_t {
 
 /// A placement as a value, with which rules compute.
 struct placement {
-  placement_kind kind = placement_kind::replicated;
-  int dimension = -1;  ///< of `shard`
+  placement_kind kind = placement_kind::replicated;  ///< the kind
+  int dimension = -1;                                ///< of `shard`
 
   /// Returns whether all ranks along the axis hold the whole.
   constexpr bool whole() const noexcept {
     return kind == placement_kind::replicated || kind == placement_kind::invariant;
   }
+  /// Whether a reduction is left to do.
   constexpr bool partial() const noexcept { return kind >= placement_kind::partial_sum; }
+  /// Whether each rank holds a slice.
   constexpr bool sharded() const noexcept { return kind == placement_kind::shard; }
   friend constexpr bool operator==(const placement&, const placement&) = default;
 };
 
+/// Every rank holds the whole; gradients along the axis are partial sums.
 struct replicated {
   static constexpr placement value{placement_kind::replicated};
 };
 
+/// Every rank holds the whole, and every rank computes the same gradient.
 struct invariant {
   static constexpr placement value{placement_kind::invariant};
 };
 
+/// Every rank holds a value of its own.
 struct varying {
   static constexpr placement value{placement_kind::varying};
 };
@@ -86,16 +92,19 @@ struct shard {
 /// `Reduction` is `sum`, `mean`, or a reduction operation such as `maximum`.
 template <class Reduction = void>
 struct partial {
+  /// Whether `Reduction` is a type that can be an operation.
   static constexpr bool is_reduction = !std::is_void_v<Reduction> && !std::is_arithmetic_v<Reduction>;
   static_assert(is_reduction, "partial<...> must name a reduction: sum, mean, or an operation such as maximum");
   static constexpr placement value{is_reduction ? placement_kind::partial_other : placement_kind::undetermined};
 };
 
+/// The whole is the sum of what the ranks hold.
 template <>
 struct partial<sum> {
   static constexpr placement value{placement_kind::partial_sum};
 };
 
+/// The whole is the weighted mean of what the ranks hold.
 template <>
 struct partial<mean> {
   static constexpr placement value{placement_kind::partial_mean};
@@ -156,21 +165,21 @@ using placement_or_undetermined = std::conditional_t<placement_type<Given>, Give
 /// Places a tensor along the axis `Axis`: `on<"tp", shard<1>>`. `IsPlacement` follows from `Placement`.
 template <axis_name Axis, class Placement = void, bool IsPlacement = placement_type<Placement>>
 struct on {
-  static constexpr axis_name axis = Axis;
-  using type = detail::placement_or_undetermined<Placement>;
+  static constexpr axis_name axis = Axis;                     ///< the axis
+  using type = detail::placement_or_undetermined<Placement>;  ///< the placement
 };
 
 /// Places a tensor along all axes that are not named.
 template <class Placement = void, bool IsPlacement = placement_type<Placement>>
 struct elsewhere {
-  using type = detail::placement_or_undetermined<Placement>;
+  using type = detail::placement_or_undetermined<Placement>;  ///< the placement
 };
 
 /// One placement for each axis of a mesh, in the order of the axes.
 template <placement_type... Placements>
 struct placements {
-  static constexpr int size = sizeof...(Placements);
-  static constexpr placement values[sizeof...(Placements)]{Placements::value...};
+  static constexpr int size = sizeof...(Placements);                               ///< number of axes
+  static constexpr placement values[sizeof...(Placements)]{Placements::value...};  ///< the placements as values
 };
 
 namespace detail {

@@ -60,11 +60,13 @@ struct redistribution_plan {
   constexpr const redistribution_move<Axes>* begin() const noexcept { return moves.data(); }
   constexpr const redistribution_move<Axes>* end() const noexcept { return moves.data() + size; }
 
+  /// Returns the number of collectives.
   constexpr std::size_t collectives() const noexcept {
     std::size_t count = 0;
     for (const auto& each : *this) count += (communicates(each.kind) ? 1U : 0U) + (each.counts > 0 ? 1U : 0U);
     return count;
   }
+  /// Returns the time by the model.
   constexpr double seconds() const noexcept {
     double total = 0;
     for (const auto& each : *this) total += each.seconds;

@@ -71,6 +71,7 @@ class row_exchange {
  public:
   /// Numbers of rows by rank. Their sums are the numbers of rows on this rank before and after the exchange.
   const std::vector<std::size_t>& sent() const noexcept { return sent_; }
+  /// Rows that this rank receives, by rank.
   const std::vector<std::size_t>& received() const noexcept { return received_; }
 
   /// Sends the first `sent()[0]` rows of `tensor` to rank 0 along the axis, the next to rank 1, and so on; returns the

@@ -72,10 +72,10 @@ enum class misuse {
 
 /// The placement of a result, or the reason why it can't be computed.
 struct verdict {
-  placement result{};
-  misuse why = misuse::none;
+  placement result{};         ///< placement of the result, if allowed
+  misuse why = misuse::none;  ///< why it is not allowed
 
-  constexpr bool allowed() const noexcept { return why == misuse::none; }
+  constexpr bool allowed() const noexcept { return why == misuse::none; }  ///< whether the result can be computed
 };
 
 template <class T>
@@ -222,7 +222,7 @@ struct sum_over : detail::labelled<Labels> {
 /// The maximum along the letters that the result lacks, of any function of the operands' elements.
 template <subscripts Labels>
 struct maximum_over : detail::labelled<Labels> {
-  using reduction = maximum;
+  using reduction = maximum;  ///< what combines the results of ranks
 
   /// Initial value of the local result, so that ranks without elements do not affect the maximum.
   template <class T>

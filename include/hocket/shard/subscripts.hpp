@@ -28,16 +28,18 @@ constexpr std::size_t position_in(std::string_view text, char wanted) noexcept {
 
 /// Subscripts as a template argument; at most 63 characters.
 struct subscripts {
-  char text[64]{};
+  char text[64]{};  ///< the subscripts, ended by a zero
 
+  /// From a literal.
   template <std::size_t Size>
   consteval subscripts(const char (&literal)[Size]) {  // NOLINT: implicit, so that a literal is enough
     static_assert(Size <= 64, "subscripts have at most 63 characters");
     for (std::size_t i = 0; i < Size && i < 63; ++i) text[i] = literal[i];
   }
 
-  constexpr std::string_view view() const noexcept { return text; }
+  constexpr std::string_view view() const noexcept { return text; }  ///< the subscripts as text
 
+  /// Returns the number of operands.
   constexpr std::size_t operands() const noexcept {
     std::size_t count = 1;
     for (const char each : inputs()) count += each == ',' ? 1U : 0U;

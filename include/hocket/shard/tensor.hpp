@@ -129,7 +129,7 @@ class sharded_tensor {
   using mesh_type = Mesh;
   using axes = typename Mesh::axes;
   using placements_type = Placed;
-  static constexpr std::size_t rank = Extents::rank;
+  static constexpr std::size_t rank = Extents::rank;  ///< number of dimensions
   using sizes_type = std::array<std::size_t, rank>;
 
   static_assert(Placed::size == Mesh::dimensions, "a tensor has one placement for each axis of its mesh");
@@ -243,7 +243,7 @@ class sharded_tensor {
   sharded_tensor(sharded_tensor&& other) noexcept = default;
   sharded_tensor& operator=(sharded_tensor&& other) noexcept = default;
 
-  const Mesh& mesh() const noexcept { return mesh_; }
+  const Mesh& mesh() const noexcept { return mesh_; }  ///< the mesh
 
   /// Returns the extents of the whole tensor.
   const sizes_type& sizes() const noexcept { return sizes_; }
@@ -260,6 +260,7 @@ class sharded_tensor {
   /// tensor is not partial. `mean_over` sets it; user-defined means need `set_count` before they can be reduced.
   /// `set_count` throws `invalid_argument` unless the number is finite and not negative.
   double count() const noexcept { return count_; }
+  /// Sets `count()`.
   void set_count(double elements, const std::source_location& site = std::source_location::current()) {
     if (!(elements >= 0) || !(elements <= std::numeric_limits<double>::max()))
       refuse(detail::concat({"means can't stand for ", std::to_string(elements), " elements"}), site);

@@ -48,15 +48,15 @@ inline constexpr unsigned internal_channel = point_to_point_channel + 1;
 /// Like `internal_channel`, for messages between some ranks only. Other ranks do not know of them, so no tag can be
 /// assigned; these messages are matched by their order.
 inline constexpr unsigned partial_channel = internal_channel + 1;
-inline constexpr unsigned last_channel = partial_channel;
+inline constexpr unsigned last_channel = partial_channel;  ///< the last channel
 
 /// Number of messages of one channel that a sender can be ahead of its receiver.
 inline constexpr unsigned channel_depth = plan::channel_depth;
 
 /// Identifies a message: channel `channel` of operation `sequence`, or a tagged one of `send` and `recv` or internal.
 struct message_id {
-  std::uint32_t sequence = 0;
-  std::uint32_t channel = 0;
+  std::uint32_t sequence = 0;  ///< number of the operation, or a tag
+  std::uint32_t channel = 0;   ///< channel within the operation
   /// Signature of the call, or of the element type of a message from `send` to `recv`, where 0 is raw bytes. Not used
   /// for matching, but the receiver compares it.
   std::uint32_t signature = 0;
@@ -65,7 +65,7 @@ struct message_id {
 
   /// True if the message belongs to no plan, and `sequence` is its tag.
   constexpr bool point_to_point() const noexcept { return channel >= point_to_point_channel; }
-  constexpr unsigned slot() const noexcept { return sequence % window; }
+  constexpr unsigned slot() const noexcept { return sequence % window; }  ///< slot of the operation in the window
 };
 
 /// Failure if a flag or message from `peer` in the same operation has a signature that differs from this rank's.
@@ -118,10 +118,10 @@ inline failure wrong_length(const std::string& sent, bool too_long, int peer, me
 
 /// A message beside the data: reports that the communicator has failed, or what a rank waits for.
 struct control_message {
-  static constexpr std::size_t most_bytes = 1024;
+  static constexpr std::size_t most_bytes = 1024;  ///< maximum size
 
-  int sender = -1;  ///< rank in the communicator
-  std::vector<std::byte> bytes;
+  int sender = -1;               ///< rank in the communicator
+  std::vector<std::byte> bytes;  ///< the message
 };
 
 /// All-gather of small blobs among the members of a communicator that is being created: element r of the result is what
@@ -134,7 +134,7 @@ struct open_parameters {
   std::shared_ptr<const std::vector<int>> members;  ///< ranks of the domain, in the order of the communicator's ranks
   int rank = 0;                                     ///< this rank's place in `members`
   std::size_t window_bytes = 0;                     ///< size of each member's window, which is zeroed
-  exchange_function exchange;
+  exchange_function exchange;                       ///< among the members
 };
 
 /// The engine's view of a transport.

@@ -39,6 +39,7 @@ class contexts {
     return true;
   }
 
+  /// Makes a number available again.
   void release(std::uint32_t context) {
     const std::lock_guard lock(mutex_);
     std::erase(used_, context);
@@ -47,6 +48,7 @@ class contexts {
   /// Releases a number that was claimed.
   class lease {
    public:
+    /// Takes over a claimed number.
     lease(contexts& owner, std::uint32_t context) noexcept : owner_(owner), context_(context) {}
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;

@@ -34,13 +34,15 @@ namespace cuda {
 
 /// The memory that holds a view's elements.
 struct device_memory {
-  static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::device;
+  static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::device;  ///< the kind of memory
 };
+/// Pinned host memory.
 struct pinned_memory {
-  static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::pinned;
+  static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::pinned;  ///< the kind of memory
 };
+/// Managed memory.
 struct managed_memory {
-  static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::managed;
+  static constexpr cuda_ipc::memory_space space = cuda_ipc::memory_space::managed;  ///< the kind of memory
 };
 
 /// Added to the types that errors print for a call on tagged buffers: all ranks must pass tagged buffers, or none must.
@@ -97,14 +99,15 @@ template <class Driver>
 struct stream_of {
   using kind = hocket::kind::stream;
   using driver_type = Driver;
-  Driver* through = nullptr;  ///< null: the driver of this machine, which the call loads
-  cuda_ipc::stream_handle handle = nullptr;
+  Driver* through = nullptr;                 ///< null: the driver of this machine, which the call loads
+  cuda_ipc::stream_handle handle = nullptr;  ///< the driver's handle
 };
 
 /// The stream that orders a call's reads and writes of device memory. There is no default: to use the legacy stream or
 /// that of the thread, pass `cudaStreamLegacy` or `cudaStreamPerThread`. Does not own the stream.
 class stream_ref : public stream_of<cuda_ipc::driver> {
  public:
+  /// From a stream of the CUDA runtime or driver.
   stream_ref(CUstream_st* stream) noexcept  // NOLINT: implicit, as for cuda::stream_ref of libcu++
       : stream_of{nullptr, reinterpret_cast<cuda_ipc::stream_handle>(stream)} {}
   /// From anything that has a stream, such as libcu++'s `::cuda::stream_ref`.

@@ -22,9 +22,10 @@
 
 HOCKET_BEGIN_NAMESPACE
 
+/// The property that `observe` returns.
 struct observer_property {
   using kind = hocket::kind::observer;
-  step_observer to;
+  step_observer to;  ///< where actions are reported
 };
 
 /// Reports each action of the call when it is done. See engine/step_observer.hpp.

@@ -44,7 +44,7 @@ struct binomial_tree {
 
 /// In each round, every rank that has the vector sends it to one that has not: log2(p) rounds.
 struct binomial_broadcast {
-  int root = 0;
+  int root = 0;  ///< the rank whose vector is sent
 
   static constexpr const char* name() noexcept { return "binomial"; }
   constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
@@ -67,7 +67,7 @@ struct binomial_broadcast {
 /// The same tree if ranks can read each other's memory: each rank reads its parent's vector, and then signals its
 /// children that they may read its own. At most log2(p) ranks read from one rank.
 struct binomial_load_broadcast {
-  int root = 0;
+  int root = 0;  ///< the rank whose vector is sent
 
   static constexpr const char* name() noexcept { return "binomial_load"; }
   constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
@@ -95,7 +95,7 @@ struct binomial_load_broadcast {
 
 /// Every rank reads the root's vector.
 struct direct_broadcast {
-  int root = 0;
+  int root = 0;  ///< the rank whose vector is sent
 
   static constexpr const char* name() noexcept { return "direct"; }
   constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }

@@ -52,7 +52,7 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
 /// `Output`: invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
 template <axis_name Axis, class Output = invariant>
 struct vocabulary_parallel_embedding {
-  using output_placement = typename detail::output_of_layer<Output>::placement;
+  using output_placement = typename detail::output_of_layer<Output>::placement;  ///< placement of the output
 
   /// Looks up `tokens`, [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one
   /// of them is not a row of the table.

@@ -50,15 +50,15 @@ HOCKET_BEGIN_NAMESPACE
 /// must outlive it, or holds the input if that was moved in.
 template <class Output, class Saved>
 struct forward_result {
-  Output output;
-  Saved saved;
+  Output output;  ///< of the forward pass
+  Saved saved;    ///< for the backward pass
 };
 
 /// Result of a linear layer's backward pass.
 template <class Input, class Weight>
 struct linear_gradients {
-  Input input;
-  Weight weight;
+  Input input;    ///< gradient of the input
+  Weight weight;  ///< gradient of the weight
 };
 
 namespace detail {
@@ -181,7 +181,7 @@ struct column_parallel_linear {
 /// the sum has the placement `Output`: invariant (all_reduce), shard<0> (reduce_scatter), or replicated.
 template <axis_name Axis, class Output = invariant>
 struct row_parallel_linear {
-  using output_placement = typename detail::output_of_layer<Output>::placement;
+  using output_placement = typename detail::output_of_layer<Output>::placement;  ///< placement of the output
 
   /// `x` is [tokens, inputs] and shard<1> along `Axis`, `w` is [inputs, outputs] and shard<0>. To add a bias once, use
   /// `plus_bias` on the output.

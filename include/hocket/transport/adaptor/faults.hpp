@@ -16,6 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace adaptor {
 
+/// Kinds of faults.
 enum class fault_kind : std::uint8_t {
   delay,      ///< the step is delayed by `time`: a message or flag is sent or seen later
   drop,       ///< the next message or flag of the rank does not arrive
@@ -26,14 +27,14 @@ enum class fault_kind : std::uint8_t {
   stop,       ///< the rank does nothing for `time`, and does not even answer
   kill        ///< the rank does nothing any more; its own call fails with `aborted`
 };
-inline constexpr int fault_kinds = 8;
+inline constexpr int fault_kinds = 8;  ///< number of kinds
 
 /// Happens when rank `rank` reaches its `step`-th step: an action of a plan, or a message of `send`; counted from 0
 /// over all its calls. Ranks are those of the world.
 struct fault {
-  fault_kind what = fault_kind::delay;
+  fault_kind what = fault_kind::delay;  ///< the kind
   int rank = 0;
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;                  ///< see above
   int peer = 0;                            ///< for `cut`
   std::chrono::nanoseconds time{100'000};  ///< for `delay` and `stop`
 
@@ -58,7 +59,7 @@ inline std::string to_string(const fault& each) {
   return text;
 }
 
-using faults = std::vector<fault>;
+using faults = std::vector<fault>;  ///< faults of one run
 
 inline std::string to_string(const faults& all) {
   std::string text;

@@ -12,8 +12,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
 
+/// The network of simulated ranks: its costs, and how they vary.
 struct conditions {
-  plan::cost_model model = plan::example_machine;
+  plan::cost_model model = plan::example_machine;  ///< costs of messages and copies
   /// The latency of each message is multiplied by 1 + jitter · u, with u between 0 and 1 drawn for that message alone.
   double jitter = 0;
   /// Equal seeds give equal draws: u depends on the seed and on which message it is, not on the order of events.
