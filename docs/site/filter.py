@@ -136,6 +136,8 @@ CONVENTIONS = [
     ("core/options", r"^inline constexpr \w+_t \w+\{\}", "What a program passes to `require`."),
     ("gradient/policy", r"^inline constexpr \w+_t(<\w+>)? \w+\{\}", "What a program passes to `gradients`."),
     ("", r"^\s+using kind = hocket::kind::", "Kind of the option: a call has at most one of each kind."),
+    ("", r"^struct \w+<.*> \{", "A specialization."),
+    ("shard/convert", r"^\s+using type =", "The conversion of the gradients."),
     ("", r"= default;$", "Member by member."),
     ("", r"\b(\w+)\(\1&&( other)?\)", "Moves; the source may only be destroyed or assigned to."),
     ("", r"\boperator=\((\w+)&&( other)?\)", "Moves; the source may only be destroyed or assigned to."),
@@ -155,7 +157,7 @@ CONVENTIONS = [
 ]
 
 # An undocumented function of the same name, within so many lines after a documented one, is called its overload.
-OVERLOADS_WITHIN = 14
+OVERLOADS_WITHIN = 40
 
 HEADING = re.compile(r"(^\s*/// |(?<=[.!?)]) )\*\*([A-Z][A-Za-z ,`_]*?)([.:]?)\*\*[.:]? ?")
 FUNCTION_OBJECT = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::[\w:<>, ]+ (\w+)(?:\{.*\})?;")
@@ -172,9 +174,16 @@ def group_of(inside):
 
 
 def without_detail(lines):
-    """The lines, with those of namespaces `detail` empty. clang-format writes where a namespace ends."""
-    end = None
+    """The lines, with those of namespaces `detail`, and of specializations in other namespaces than hocket, empty.
+
+    clang-format writes where a namespace ends.
+    """
+    end, behind = None, False
     for line in lines:
+        behind = (behind or line.startswith("HOCKET_END_NAMESPACE")) and not line.startswith("HOCKET_BEGIN_NAMESPACE")
+        if behind and not line.startswith(("HOCKET_END_NAMESPACE", "#")):
+            yield ""
+            continue
         if end is None:
             opened = re.match(r"(?:inline )?namespace ((?:\w+::)*detail) \{", line)
             if opened:

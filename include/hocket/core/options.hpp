@@ -254,7 +254,8 @@ inline constexpr rank_count_invariant_t rank_count_invariant{};
 template <class Level>
 struct exactness_property {
   using kind = hocket::kind::exactness;
-  using level = Level;  ///< the required level
+  /// The required level.
+  using level = Level;
 };
 
 template <class Level>
@@ -288,7 +289,8 @@ constexpr integrity_property require(checksummed_t) noexcept { return {}; }
 template <class Wire>
 struct wire_property {
   using kind = hocket::kind::wire;
-  using type = Wire;  ///< the type in which elements are sent
+  /// The type in which elements are sent.
+  using type = Wire;
 };
 
 /// The type in which partial results are sent and stored: `with(wire<bfloat16>)` halves the bytes of a float reduction.

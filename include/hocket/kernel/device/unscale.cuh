@@ -88,6 +88,7 @@ inline __device__ gradient_tally tally_of_block(const gradient_tally& mine) {
   return all;
 }
 
+/// The kernel of `unscale`.
 template <class Body>
 __global__ void __launch_bounds__(launch_shape{}.threads)
     unscale_blocks(const __grid_constant__ Body body, const __grid_constant__ partition parts,
