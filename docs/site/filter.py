@@ -5,7 +5,8 @@
 - Puts the names of a file into the group of its path (see GROUPS).
 - Removes the contents of namespaces `detail`.
 - Turns `**Cost.** text`, at the beginning of a sentence in a docstring, into a paragraph with a heading.
-- Shows a function object as `auto name`: its type is an implementation detail.
+- Shows a collective as a function, and other function objects as `auto name`: their types are implementation details.
+- Shows friend functions as members, and links to the pages of the site.
 """
 
 import re
@@ -16,6 +17,7 @@ GROUPS = [
     ("collective/send", "messages"),
     ("collective/recv", "messages"),
     ("collective/device", "device"),
+    ("collective/host", "options"),
     ("collective", "collectives"),
     ("bootstrap", "communicators"),
     ("communicator", "communicators"),
@@ -160,6 +162,9 @@ CONVENTIONS = [
 OVERLOADS_WITHIN = 40
 
 HEADING = re.compile(r"(^\s*/// |(?<=[.!?)]) )\*\*([A-Z][A-Za-z ,`_]*?)([.:]?)\*\*[.:]? ?")
+PAGE = re.compile(r"(?<![\w/`])docs/([\w/-]+)\.md")
+FRIEND = re.compile(r"^(\s+)friend (?!class |struct )")
+CALL = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::call\w*<[\w:<>, ]+> (\w+)\{\};")
 FUNCTION_OBJECT = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::[\w:<>, ]+ (\w+)(?:\{.*\})?;")
 
 
@@ -248,6 +253,10 @@ def filtered(path, text):
             yield ""
             continue
         line = headed(line)
+        if line.lstrip().startswith("///"):
+            line = PAGE.sub(r'<a href="../docs/\1/index.html">docs/\1.md</a>', line)
+        line = FRIEND.sub(r"\1", line)
+        line = CALL.sub(r"\1auto \2(...);", line)
         line = FUNCTION_OBJECT.sub(r"\1inline constexpr auto \2{};", line)
         if group and line.startswith("HOCKET_BEGIN_NAMESPACE"):
             line += f" /** @grouped{{{group}}} */"

@@ -20,6 +20,6 @@
       localStorage.setItem(key, String(!isDark()));
       show();
     });
-    document.querySelector("#titlearea, #top, body").append(button);
+    document.body.append(button);
   });
 })();
