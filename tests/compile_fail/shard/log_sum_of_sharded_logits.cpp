@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the function reduces a dimension along which its operand is sharded, and no rule specifies how the ranks' results combine
+// expect: the function reduces a dimension along which its operand is sharded, and no rule specifies how the ranks'
 //
 // The logarithm of a sum over the vocabulary, of which each rank has a part.
 #include "setting.hpp"

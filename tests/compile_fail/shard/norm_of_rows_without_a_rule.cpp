@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the function reduces a dimension along which its operand is sharded, and no rule specifies how the ranks' results combine
+// expect: the function reduces a dimension along which its operand is sharded, and no rule specifies how the ranks'
 //
 // A norm of rows that are cut: a sum of squares may be partial, its root may not.
 #include "setting.hpp"
