@@ -7,9 +7,12 @@
 /// translation units fail to link or coexist, and are never merged silently.
 #pragma once
 
-#define HOCKET_VERSION_MAJOR 0  ///< major version
-#define HOCKET_VERSION_MINOR 2  ///< minor version
-#define HOCKET_VERSION_PATCH 0  ///< patch version
+/// Major version.
+#define HOCKET_VERSION_MAJOR 0
+/// Minor version.
+#define HOCKET_VERSION_MINOR 2
+/// Patch version.
+#define HOCKET_VERSION_PATCH 0
 
 #if __cplusplus < 202002L
 #error "hocket needs C++20: compile with -std=c++20 or newer"
