@@ -63,6 +63,7 @@ def theme():
     run(PROGRAMS / "doxygen", "-w", "html", header, BUILD / "footer.html", BUILD / "unused.css", check=True)
     run(PROGRAMS / "doxygen", "-l", layout, check=True, stdout=subprocess.DEVNULL)
     loads = '<script type="text/javascript" src="$relpath^reference.js"></script>\n'
+    loads += '<link rel="icon" href="$relpath^../assets/images/favicon.png"/>\n'
     header.write_text(header.read_text().replace("</head>", loads + "</head>"))
     pages = '<tab type="user" url="../index.html" title="Documentation"/>'
     text = re.sub(r"(<navindex>)", rf"\1\n    {pages}", layout.read_text(), count=1)
@@ -114,6 +115,8 @@ WARN_LOGFILE = build/docs/doxygen.log
     for name in ("doxygen_crawl", "functions*", "namespacemembers*", "globals*", "hierarchy"):
         for page in (BUILD / "doxygen/reference").glob(name + ".html"):
             page.unlink()
+    front = BUILD / "doxygen/reference/index.html"
+    front.write_text(re.sub(r'<a href="doxygen_crawl.html"[^>]*>[^<]*</a>', "", front.read_text()))
     if status:
         fail("doxygen failed: each public name needs a docstring")
 

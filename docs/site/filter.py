@@ -163,7 +163,7 @@ OVERLOADS_WITHIN = 40
 
 HEADING = re.compile(r"(^\s*/// |(?<=[.!?)]) )\*\*([A-Z][A-Za-z ,`_]*?)([.:]?)\*\*[.:]? ?")
 PAGE = re.compile(r"(?<![\w/`])docs/([\w/-]+)\.md")
-FRIEND = re.compile(r"^(\s+)friend (?!class |struct )")
+FRIEND = re.compile(r"^(\s+(?:/\*\*.*?\*/ )?)friend (?!class |struct )")
 CALL = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::call\w*<[\w:<>, ]+> (\w+)\{\};")
 FUNCTION_OBJECT = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::[\w:<>, ]+ (\w+)(?:\{.*\})?;")
 
@@ -211,6 +211,22 @@ def headed(line):
     return HEADING.sub(heading, line)
 
 
+def joined(lines):
+    """The lines; a declaration of a function object is on its first line."""
+    whole = None
+    for line in lines:
+        if whole is None and re.match(r"inline constexpr detail::[^;]*$", line):
+            whole, count = line, 0
+        elif whole is None:
+            yield line
+        else:
+            whole, count = whole + " " + line.strip(), count + 1
+            if ";" in line:
+                yield whole
+                yield from [""] * count
+                whole = None
+
+
 def with_conventions(inside, lines):
     """The lines; a member without a docstring that a convention describes gets one, in front of its declaration."""
     rules = [(re.compile(rule), text) for prefix, rule, text in CONVENTIONS if inside.startswith(prefix)]
@@ -247,7 +263,7 @@ def filtered(path, text):
     inside = path.split("include/hocket/")[-1]
     group = group_of(inside)
     about_the_file = True
-    for line in with_conventions(inside, without_detail(text.split("\n"))):
+    for line in with_conventions(inside, joined(without_detail(text.split("\n")))):
         about_the_file = about_the_file and line.startswith("//")
         if is_implementation(inside) and not about_the_file:
             yield ""

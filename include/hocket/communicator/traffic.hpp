@@ -21,6 +21,7 @@ struct traffic {
     read += other.read;
     return *this;
   }
+  /// The bytes that were moved in between.
   friend constexpr traffic operator-(const traffic& later, const traffic& earlier) noexcept {
     return {later.sent - earlier.sent, later.read - earlier.read};
   }
