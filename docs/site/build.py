@@ -76,6 +76,8 @@ def theme():
 
 def filtered_headers():
     """Filters all headers at once, as starting Python for each takes longer than Doxygen. Doxygen's command to read one."""
+    if missing := filter.missing_paths(ROOT / "include/hocket"):
+        fail(f"docs/site/filter.py lists headers that do not exist: {', '.join(missing)}")
     for path in (ROOT / "include").rglob("*.*pp"), (ROOT / "include").rglob("*.cuh"):
         for header in path:
             copy = BUILD / "filtered" / header.relative_to(ROOT)

@@ -168,6 +168,13 @@ CALL = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::call\w*<[\w:<>, 
 FUNCTION_OBJECT = re.compile(r"^(\s*)inline constexpr (?:hocket::)?detail::[\w:<>, ]+ (\w+)(?:\{.*\})?;")
 
 
+def missing_paths(include):
+    """Entries of the lists above that no header has: remove or rename them."""
+    headers = [path.relative_to(include).as_posix() for path in include.rglob("*.*") if path.is_file()]
+    entries = {*IMPLEMENTATION, *PUBLIC, *(path for path, _ in GROUPS), *(path for path, _, _ in CONVENTIONS)}
+    return sorted(path for path in entries if not any(header.startswith(path) for header in headers))
+
+
 def is_implementation(inside):
     if inside.endswith(".ipp"):
         return True
@@ -208,6 +215,7 @@ def headed(line):
         before = found[1] if found[1].strip() else "^^"
         return before + "@headed{" + found[2].replace(",", "\\,").strip() + "}"
 
+    line = re.sub(r"^(\s*/// )Collective: (\w)", lambda found: found[1] + "@headed{Collective}" + found[2].upper(), line)
     return HEADING.sub(heading, line)
 
 

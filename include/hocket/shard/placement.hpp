@@ -76,7 +76,7 @@ struct invariant {
   static constexpr placement value{placement_kind::invariant};
 };
 
-/// Every rank holds a value of its own.
+/// Every rank holds a different value, unrelated to those of the others.
 struct varying {
   static constexpr placement value{placement_kind::varying};
 };
