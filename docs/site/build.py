@@ -134,8 +134,10 @@ def pages():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(name, copy)
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    if run("nice", PROGRAMS / "mkdocs", "build", "--quiet", "-f", HERE / "mkdocs.yml", env=environment).returncode:
-        fail("mkdocs failed, see above")
+    # Not with --quiet: what is not printed does not count for `strict` either.
+    done = run("nice", PROGRAMS / "mkdocs", "build", "-f", HERE / "mkdocs.yml", env=environment, capture_output=True, text=True)
+    if done.returncode:
+        fail("mkdocs failed:\n" + re.sub(r"(?m)^INFO .*\n", "", done.stdout + done.stderr))
 
 
 def check():
