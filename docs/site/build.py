@@ -78,11 +78,16 @@ def filtered_headers():
     """Filters all headers at once, as starting Python for each takes longer than Doxygen. Doxygen's command to read one."""
     if missing := filter.missing_paths(ROOT / "include/hocket"):
         fail(f"docs/site/filter.py lists headers that do not exist: {', '.join(missing)}")
+    undocumented = []
     for path in (ROOT / "include").rglob("*.*pp"), (ROOT / "include").rglob("*.cuh"):
         for header in path:
             copy = BUILD / "filtered" / header.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text("\n".join(filter.filtered(str(header), header.read_text())))
+            text = header.read_text()
+            copy.write_text("\n".join(filter.filtered(str(header), text)))
+            undocumented += [f"{header.relative_to(ROOT)}: {name}" for name in filter.undocumented_types(str(header), text)]
+    if undocumented:
+        fail("each public name needs a docstring:\n" + "\n".join(undocumented))
     script = BUILD / "filtered.sh"
     script.write_text(f"""case $1 in {ROOT}/include/*) exec cat "{BUILD}/filtered${{1#{ROOT}}}" ;; *) exec cat "$1" ;; esac\n""")
     return f"sh {script}"

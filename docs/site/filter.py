@@ -140,6 +140,7 @@ CONVENTIONS = [
     ("", r"^\s+using kind = hocket::kind::", "Kind of the option: a call has at most one of each kind."),
     ("", r"^struct \w+<.*> \{", "A specialization."),
     ("shard/convert", r"^\s+using type =", "The conversion of the gradients."),
+    ("selection", r"^struct \w+_t : detail::algorithm_property \{\};", "Type of the algorithm of this name."),
     ("", r"= default;$", "Member by member."),
     ("", r"\b(\w+)\(\1&&( other)?\)", "Moves; the source may only be destroyed or assigned to."),
     ("", r"\boperator=\((\w+)&&( other)?\)", "Moves; the source may only be destroyed or assigned to."),
@@ -173,6 +174,18 @@ def missing_paths(include):
     headers = [path.relative_to(include).as_posix() for path in include.rglob("*.*") if path.is_file()]
     entries = {*IMPLEMENTATION, *PUBLIC, *(path for path, _ in GROUPS), *(path for path, _, _ in CONVENTIONS)}
     return sorted(path for path in entries if not any(header.startswith(path) for header in headers))
+
+
+def undocumented_types(path, text):
+    """Names of empty structures and of concepts without a docstring, which Doxygen does not warn of."""
+    lines = list(filtered(path, text))
+    for i, line in enumerate(lines):
+        found = re.match(r"(?:struct|class) (\w+)(?: :.*)? \{\};|concept (\w+) =", line)
+        if found:
+            while re.match(r"(template <|  requires)", lines[i - 1]):
+                i -= 1
+            if not lines[i - 1].startswith("///") and "/**" not in lines[i] and "///<" not in line:
+                yield found[1] or found[2]
 
 
 def is_implementation(inside):

@@ -10,18 +10,19 @@ HOCKET_BEGIN_NAMESPACE
 
 /// The kinds of properties. One call can have one property of each kind.
 namespace kind {
-struct algorithm {};
-struct timeout {};
-struct stop {};
-struct wire {};
-struct observer {};
-struct exactness {};
-struct integrity {};
-struct agreement {};
-struct stream {};   ///< device stream
-struct staging {};  ///< how calls copy device memory to the host and back
+struct algorithm {};  ///< an algorithm
+struct timeout {};    ///< a timeout
+struct stop {};       ///< a stop token
+struct wire {};       ///< a wire type
+struct observer {};   ///< an observer of steps
+struct exactness {};  ///< a level of exactness
+struct integrity {};  ///< a checksum
+struct agreement {};  ///< a check that all ranks make the same call
+struct stream {};     ///< device stream
+struct staging {};    ///< how calls copy device memory to the host and back
 }  // namespace kind
 
+/// A property of a call: a type with a `kind`.
 template <class Property>
 concept property = requires { typename Property::kind; };
 

@@ -258,6 +258,7 @@ struct exactness_property {
   using level = Level;
 };
 
+/// The levels that `require` accepts.
 template <class Level>
 concept exactness_level = std::same_as<Level, same_on_all_ranks_t> || std::same_as<Level, run_to_run_t> ||
                           std::same_as<Level, fixed_tree_t> || std::same_as<Level, rank_count_invariant_t>;

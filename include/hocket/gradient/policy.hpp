@@ -36,6 +36,7 @@ struct zero_t {
 template <int Stage>
 inline constexpr zero_t<Stage> zero{};
 
+/// True for the types of `zero<s>`.
 template <class T>
 struct is_sharding : std::false_type {};
 template <int Stage>
@@ -60,6 +61,7 @@ inline constexpr every_microbatch_t every_microbatch{};
 struct scatter_every_reduce_last_t {};
 inline constexpr scatter_every_reduce_last_t scatter_every_reduce_last{};
 
+/// The types that state when gradients are reduced.
 template <class T>
 concept reduction_time = std::is_same_v<T, last_microbatch_t> || std::is_same_v<T, every_microbatch_t> ||
                          std::is_same_v<T, scatter_every_reduce_last_t>;

@@ -45,6 +45,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline {
 
+/// A stage with `backward`.
 template <class Stage>
 concept has_backward = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
                                 std::span<const typename Stage::output_type> out_gradient,
@@ -52,6 +53,7 @@ concept has_backward = requires(Stage& stage, int microbatch, std::span<const ty
   stage.backward(microbatch, in, out_gradient, in_gradient);
 };
 
+/// A stage with `input_gradient` and `weight_gradient`.
 template <class Stage>
 concept has_gradients_apart = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
                                        std::span<const typename Stage::output_type> out_gradient,
@@ -64,6 +66,7 @@ concept has_gradients_apart = requires(Stage& stage, int microbatch, std::span<c
 template <class T>
 concept stage_element = std::is_trivially_copyable_v<T> && alignof(T) <= buffers::alignment;
 
+/// A stage of a model, with at least one form of the backward pass: see stage.hpp.
 template <class Stage>
 concept stage = stage_element<typename Stage::input_type> && stage_element<typename Stage::output_type> &&
                 requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in,
@@ -74,12 +77,14 @@ concept stage = stage_element<typename Stage::input_type> && stage_element<typen
                 } &&
                 (has_backward<Stage> || has_gradients_apart<Stage>);
 
+/// A stage with `forget` and `recompute`.
 template <class Stage>
 concept has_recompute = requires(Stage& stage, int microbatch, std::span<const typename Stage::input_type> in) {
   stage.forget(microbatch);
   stage.recompute(microbatch, in);
 };
 
+/// A stage with `stage_number`.
 template <class Stage>
 concept has_stage_number = requires(const Stage& stage) {
   { stage.stage_number() } -> std::convertible_to<int>;

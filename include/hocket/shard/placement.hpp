@@ -119,6 +119,7 @@ struct undetermined {
 
 }  // namespace detail
 
+/// A placement along one axis.
 template <class T>
 concept placement_type = requires {
   { T::value } -> std::same_as<const placement&>;

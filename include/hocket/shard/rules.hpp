@@ -78,6 +78,7 @@ struct verdict {
   constexpr bool allowed() const noexcept { return why == misuse::none; }  ///< whether the result can be computed
 };
 
+/// A rule that states how a result is placed.
 template <class T>
 concept placement_rule = requires(std::span<const placement> operands) {
   { T::labels } -> std::convertible_to<subscripts>;

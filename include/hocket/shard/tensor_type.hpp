@@ -21,6 +21,7 @@ struct is_tensor<sharded_tensor<T, Extents, Mesh, Placed>> : std::true_type {};
 
 }  // namespace detail
 
+/// A sharded tensor, or a reference to one.
 template <class T>
 concept tensor_type = detail::is_tensor<std::remove_cvref_t<T>>::value;
 
