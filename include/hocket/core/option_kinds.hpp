@@ -17,7 +17,7 @@ struct wire {};       ///< a wire type
 struct observer {};   ///< an observer of steps
 struct exactness {};  ///< a level of exactness
 struct integrity {};  ///< a checksum
-struct agreement {};  ///< a check that all ranks make the same call
+struct agreement {};  ///< a hash that must be equal on all ranks
 struct stream {};     ///< device stream
 struct staging {};    ///< how calls copy device memory to the host and back
 }  // namespace kind
