@@ -93,7 +93,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   gradient_accumulator& operator=(gradient_accumulator&&) = delete;
   ~gradient_accumulator() override { sums::end_all(); }
 
-  const parameter_layout& layout() const noexcept { return sums::layout(); }
+  const parameter_layout& layout() const noexcept { return sums::layout(); }  ///< parameters and buckets
   /// This rank in `shards()`, and the number of ranks there.
   int rank() const noexcept { return sums::rank(); }
   int ranks() const noexcept { return sums::ranks(); }
@@ -294,9 +294,9 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
 /// Collective over `group`, a communicator or `hybrid(shards, replicas)`. The group must outlive the result (a
 /// temporary does not compile), and have no other calls from `begin_microbatch` to `finish`. Raises `mismatch` on all
 /// ranks if their layouts differ, with the first difference.
+/// `When` is the time of the reduction, `Sharding` what each rank stores: see policy.hpp for the valid pairs.
 /// @tparam T type of the sums: `float` even if a narrower type is sent (`with(wire<bfloat16>)`); or `exact_sum<float>`,
 ///   for bits that do not depend on the distribution of tokens over microbatches and ranks
-/// @param when, what when to reduce, and what each rank stores: see policy.hpp for the valid pairs
 /// @param options options of the collectives: an algorithm, a wire type …; a timeout and a stop token also apply to the
 ///   small sums of `finish` and `norm`
 /// @param reduction reduces a bucket: see reduction.hpp

@@ -26,20 +26,20 @@ HOCKET_BEGIN_NAMESPACE
 
 /// How a `loss_scale` begins, grows and shrinks.
 struct loss_scale_options {
-  double initial = 65536;
-  double growth = 2;
-  double backoff = 0.5;
-  int interval = 2000;  ///< number of consecutive finite steps after which the scale grows
-  double least = 1;     ///< lower limit of the scale; positive, because gradients are divided by it
-  int hysteresis = 1;   ///< number of non-finite steps after which the scale shrinks; 1: after each
+  double initial = 65536;  ///< first scale
+  double growth = 2;       ///< factor by which the scale grows
+  double backoff = 0.5;    ///< factor by which the scale shrinks
+  int interval = 2000;     ///< number of consecutive finite steps after which the scale grows
+  double least = 1;        ///< lower limit of the scale; positive, because gradients are divided by it
+  int hysteresis = 1;      ///< number of non-finite steps after which the scale shrinks; 1: after each
 };
 
 /// State of a loss scale for checkpoints. Equal on all ranks.
 struct loss_scale_state {
-  double value = 0;
-  int patience = 0;  ///< number of further non-finite steps after which the scale shrinks
-  int finite = 0;    ///< number of consecutive finite steps
-  long long skipped = 0;
+  double value = 0;       ///< the scale
+  int patience = 0;       ///< number of further non-finite steps after which the scale shrinks
+  int finite = 0;         ///< number of consecutive finite steps
+  long long skipped = 0;  ///< number of skipped steps
 };
 
 /// Dynamic loss scale. Equal on all ranks if `update` gets equal arguments on all ranks.

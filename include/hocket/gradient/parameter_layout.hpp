@@ -23,8 +23,8 @@ HOCKET_BEGIN_NAMESPACE
 
 /// One parameter of a model: this rank's part of a tensor.
 struct parameter {
-  std::string name;
-  std::size_t elements = 0;
+  std::string name;          ///< for messages and checkpoints
+  std::size_t elements = 0;  ///< on this rank
   /// Whether this rank's elements count in norms over ranks. False if another rank of a model-parallel axis holds the
   /// first copy of the same elements: see `holds_first_copy`.
   bool counts_in_norm = true;
@@ -55,8 +55,8 @@ enum class bucket_order : unsigned char {
 /// Limits at which buckets are closed. The parameter that reaches a bucket's limit, or that begins a unit, closes the
 /// bucket. The defaults are 1 MiB and 25 MiB of floats; `of<T>()` returns those for another type.
 struct bucket_limits {
-  std::size_t first_elements = std::size_t{1} << 18;
-  std::size_t elements = std::size_t{25} << 18;
+  std::size_t first_elements = std::size_t{1} << 18;  ///< limit of the first bucket
+  std::size_t elements = std::size_t{25} << 18;       ///< limit of the other buckets
   /// Number of buckets that may be in flight while the next one is computed, if gradients are reduced at each
   /// microbatch. They need memory in addition to the stored sums. See `passing_bytes`.
   std::size_t in_flight = 4;
@@ -119,7 +119,7 @@ class parameter_layout {
   const parameter& operator[](std::size_t i) const noexcept { return parameters_[i]; }
   /// Range of parameter `i`, in forward order.
   const element_range& of(std::size_t i) const noexcept { return ranges_[i]; }
-  std::size_t bucket_of(std::size_t i) const noexcept { return bucket_of_[i]; }
+  std::size_t bucket_of(std::size_t i) const noexcept { return bucket_of_[i]; }  ///< bucket of parameter `i`
   /// Range of bucket `b`, in the order of the backward pass, gaps included.
   const element_range& bucket(std::size_t b) const noexcept { return buckets_[b]; }
   /// The parameters in bucket `b`, in memory order: the last of the forward pass first.

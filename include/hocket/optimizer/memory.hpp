@@ -29,9 +29,9 @@ HOCKET_BEGIN_NAMESPACE
 
 /// Bytes that one rank stores from step to step.
 struct training_bytes {
-  std::size_t parameters = 0;
-  std::size_t gradients = 0;
-  std::size_t states = 0;  ///< includes the wider copy of the parameters, if present
+  std::size_t parameters = 0;  ///< the parameters
+  std::size_t gradients = 0;   ///< the sums of gradients
+  std::size_t states = 0;      ///< includes the wider copy of the parameters, if present
 
   constexpr std::size_t total() const noexcept { return parameters + gradients + states; }  ///< all bytes
   friend constexpr bool operator==(const training_bytes&, const training_bytes&) = default;

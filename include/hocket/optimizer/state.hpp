@@ -31,11 +31,11 @@ HOCKET_BEGIN_NAMESPACE
 /// Consecutive elements of one parameter, or of one of its states.
 template <class F>
 struct state_piece {
-  std::string array;         ///< "parameter", "master", or a state of the rule: "first moment"
-  std::string parameter;     ///< name in the layout
-  std::size_t elements = 0;  ///< size of the whole parameter in this layout
-  std::size_t first = 0;     ///< index of the piece's first element in the parameter
-  std::span<const F> values;
+  std::string array;          ///< "parameter", "master", or a state of the rule: "first moment"
+  std::string parameter;      ///< name in the layout
+  std::size_t elements = 0;   ///< size of the whole parameter in this layout
+  std::size_t first = 0;      ///< index of the piece's first element in the parameter
+  std::span<const F> values;  ///< elements of the piece
 };
 
 /// State of an optimizer: this rank's pieces, and the number of steps, which is equal on all ranks.

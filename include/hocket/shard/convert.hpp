@@ -214,8 +214,8 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
 /// The conversion from `From` to `To` along the axis `Axis`, as a function object.
 template <axis_name Axis, placement_type From, placement_type To>
 struct conversion {
-  static constexpr detail::conversion_kind kind = detail::kind_of_conversion<From, To>;
-  static constexpr bool allowed = kind < detail::conversion_kind::already;
+  static constexpr detail::conversion_kind kind = detail::kind_of_conversion<From, To>;  ///< what has to be done
+  static constexpr bool allowed = kind < detail::conversion_kind::already;               ///< false: does not compile
 
   /// Returns `tensor`, which is placed as `From` along `Axis`, placed as `To`; the other axes keep their placements.
   ///

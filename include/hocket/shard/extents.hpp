@@ -79,7 +79,7 @@ class given_extents {
   template <std::size_t Given, auto Why = detail::why_not_as_many<Given, Count>()>
   given_extents(const std::array<std::size_t, Given>&) = delete;  // NOLINT: implicit, as the others
 
-  constexpr const std::array<std::size_t, Count>& sizes() const noexcept { return sizes_; }
+  constexpr const std::array<std::size_t, Count>& sizes() const noexcept { return sizes_; }  ///< in order
 
  private:
   std::array<std::size_t, Count> sizes_{};

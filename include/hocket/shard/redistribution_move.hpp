@@ -40,21 +40,21 @@ struct move_costs {
 /// One move: `after` are the placements after it; its collective is among the ranks along the axes `along`.
 template <std::size_t Axes>
 struct redistribution_move {
-  move_kind kind = move_kind::slice;
-  detail::axis_set along = 0;
-  std::array<placement, Axes> after{};
-  std::size_t elements = 0;  ///< that all ranks along the axes together receive from other ranks
-  double seconds = 0;        ///< predicted by the cost model
-  double counts = 0;         ///< part of `seconds` for the all_reduce of the counts of means before the move
+  move_kind kind = move_kind::slice;    ///< what is moved
+  detail::axis_set along = 0;           ///< axes, as bits
+  std::array<placement, Axes> after{};  ///< by axis
+  std::size_t elements = 0;             ///< that all ranks along the axes together receive from other ranks
+  double seconds = 0;                   ///< predicted by the cost model
+  double counts = 0;                    ///< part of `seconds` for the all_reduce of the counts of means before the move
 };
 
 /// A sequence of moves: two per axis suffice, because every axis can be whole in between.
 template <std::size_t Axes>
 struct redistribution_plan {
-  static constexpr std::size_t most = 2 * Axes + 1;
-  std::array<redistribution_move<Axes>, most> moves{};
-  std::size_t size = 0;
-  bool possible = false;
+  static constexpr std::size_t most = 2 * Axes + 1;     ///< capacity
+  std::array<redistribution_move<Axes>, most> moves{};  ///< in order
+  std::size_t size = 0;                                 ///< number of moves
+  bool possible = false;                                ///< true if a plan was found
   bool given_up = false;  ///< the search was abandoned before it found whether a plan is possible
 
   constexpr const redistribution_move<Axes>* begin() const noexcept { return moves.data(); }

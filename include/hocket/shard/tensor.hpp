@@ -225,6 +225,7 @@ class sharded_tensor {
   sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&) = delete;  // NOLINT: implicit
 
   // Only declared: used after an error in a tensor's type, so that no other error follows.
+  /// @cond
   template <detail::other_than_mesh<Mesh> Given>
     requires std::is_same_v<Mesh, detail::no_mesh>
   explicit sharded_tensor(const Given&);
@@ -235,6 +236,7 @@ class sharded_tensor {
     requires detail::after_an_error<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor> &&
              (!std::is_same_v<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor>)
   sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&);  // NOLINT: implicit
+  /// @endcond
 
   sharded_tensor() = delete;  // a tensor is made on a mesh: x(mesh, {3, 2})
   sharded_tensor(const given_extents<Extents::dynamic_rank>&, const Mesh&) = delete;  // the mesh comes first
