@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: said as cuda::device\(pointer, size\)
+// expect: pass each as cuda::device\(pointer, size\)
 //
 // A pointer knows no size.
 #include <hocket/group/peers.hpp>

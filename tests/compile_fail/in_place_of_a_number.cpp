@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: of one value x that is std::span\(&x, 1\)
+// expect: for one value x, pass std::span\(&x, 1\)
 //
 // A number is no buffer, and knows no size.
 #include <hocket/hocket.hpp>
