@@ -309,7 +309,7 @@ TEST_CASE("where /dev/shm is too small for a second world, shrink says so on all
     comm.revoke("to be shrunk");
     const auto begin = std::chrono::steady_clock::now();
     const hocket::failure cause = failure_of_shrink(comm, found);
-    found.expect(!cause || cause.message().find("can't be made: ") != std::string::npos,
+    found.expect(!cause || cause.message().find("can't make the communicator of the survivors: ") != std::string::npos,
                  "the message: " + cause.message());
     found.expect(std::chrono::steady_clock::now() - begin < 5s, "it took too long");
   }));

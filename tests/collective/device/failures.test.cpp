@@ -78,7 +78,7 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
       hocket::all_reduce(me.comm(), hocket::in_place(in_device), std::plus<>{}, options.and_also(cuda::staging{0}));
     });
     me.check(no_chunks && contains(no_chunks->reason(), "cuda::staging sets chunks of 0 bytes"), "no chunks");
-    me.check(contains(said(cuda::device(plain), in_device), "lies in plain memory"), "plain as device");
+    me.check(contains(said(cuda::device(plain), in_device), "lies in plain host memory"), "plain as device");
     me.check(contains(said(cuda::managed(pinned.span()), in_device), "the right tag is cuda::pinned(...)"),
              "pinned as managed");
     me.check(contains(said(in_device, cuda::managed(pinned.span())),

@@ -204,7 +204,7 @@ TEST_CASE("what can't be is refused in words, without a GPU, too") {
   CHECK(long_k.message().find("k is 3, but the buffer has only 1 elements") != std::string::npos);
   const auto many = device::top_k(stream, none, values, indices, 1, from, (std::size_t{1} << 32) + 1);
   CHECK(many.code == hocket::errc::invalid_argument);
-  CHECK(many.message().find("indices of 32 bits are too small") != std::string::npos);
+  CHECK(many.message().find("32-bit indices are too small") != std::string::npos);
   int devices = 0;
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices != 0) return;
   std::size_t bytes = 0;
