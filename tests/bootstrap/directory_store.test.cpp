@@ -177,7 +177,7 @@ TEST_CASE("ranks that disagree on the number of ranks are told so") {
   });
   for (const outcome& each : outcomes) {
     CHECK(each.cause.code == errc::mismatch);
-    CHECK(contains(each.cause.reason, "expects 2 ranks, but rank 1 of 3 came"));
+    CHECK(contains(each.cause.reason, "expects 2 ranks, but rank 1 of 3 connected"));
     CHECK(each.seconds.count() < 2);
   }
 }

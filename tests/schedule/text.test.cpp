@@ -72,7 +72,7 @@ TEST_CASE("what is no schedule is refused, with line and column") {
   refuses("0F99999999999999999999", "line 1, column 3: the microbatch must be less than 1048576");
   refuses("(0F0,0B0)OVERLAP_F_B", "line 1, column 5: a ';' must follow the first of two overlapping actions");
   refuses("(0F0;0B0)", "line 1, column 9: ')OVERLAP_F_B' must follow the second");
-  refuses("# placement: ring\n0F0", "line 1, column 14: no such placement; use loop, v, two_directions, and given");
+  refuses("# placement: ring\n0F0", "line 1, column 14: no such placement; use loop, v, two_directions, or given");
   refuses("# placement: v 3\n0F0", "line 1, column 16: expected the end of the line here");
   refuses("# stages: x\n0F0", "line 1, column 11: expected a number here: the stages");
   refuses("# placement: v\n# stages: 2\n0F0\n1F0", "this placement has 4 stages on 2 rows, but '# stages:' is 2");

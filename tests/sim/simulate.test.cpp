@@ -160,7 +160,8 @@ TEST_CASE("a plan that does not end is reported with the ranks that wait", "[sim
   CHECK_THAT(complaint([&] { sim::simulate(unread, 2, 8, 4, textbook); }),
              Contains("rank 1 in operation #1 waits until what it sent is received"));
   CHECK_THAT(complaint([] { sim::simulate(plan::two_shot{}, 4, 8, 4, textbook); }), Contains("two_shot"));
-  CHECK_THAT(complaint([] { sim::simulate(plan::ring_all_reduce{}, 0, 8, 4, textbook); }), Contains("at least 1 rank"));
+  CHECK_THAT(complaint([] { sim::simulate(plan::ring_all_reduce{}, 0, 8, 4, textbook); }),
+             Contains("ranks must be at least 1"));
   plan::listed astray("astray", {plan::collective_kind::all_reduce, 0}, 2, {});
   astray.lane(0) = {plan::send(5, {0}, plan::in(0))};
   CHECK_THAT(complaint([&] { sim::simulate(astray, 2, 8, 4, textbook); }), Contains("rank 5"));

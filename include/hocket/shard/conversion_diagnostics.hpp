@@ -32,7 +32,7 @@ inline constexpr bool is_along = has_axes<typename Tensor::axes, Axis>;
 
 /// Returns the reason why no tensor of `Rank` dimensions can have these placements.
 template <std::size_t Rank, class Placed>
-consteval sentence explain_placed() {
+consteval sentence explain_placements() {
   if (!dimensions_exist<Rank>(Placed::values)) {
     return "the tensor has no dimension d to cut for shard<d>: dimensions are counted from 0";
   }
@@ -107,7 +107,7 @@ consteval sentence explain_conversion_along() {
     return "an axis further right in the mesh cuts this dimension too, within the slices of this axis: convert along "
            "that axis first, or use redistribute";
   }
-  return first_of({explain_placed<Tensor::rank, typename with_placement<position, To, placed>::type>(),
+  return first_of({explain_placements<Tensor::rank, typename with_placement<position, To, placed>::type>(),
                    explain_elements_to_combine<std::conditional_t<reduces, From, void>,
                                                std::remove_const_t<typename Tensor::element_type>>()});
 }

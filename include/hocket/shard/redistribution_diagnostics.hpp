@@ -106,7 +106,7 @@ consteval sentence explain_new_placements() {
     return wrong;
   } else {
     using to = typename resolved_placements<typename Tensor::axes, from, Said...>::type;
-    return first_of({change_of_placements<from, to>::explain(), explain_placed<Tensor::rank, to>()});
+    return first_of({change_of_placements<from, to>::explain(), explain_placements<Tensor::rank, to>()});
   }
 }
 
