@@ -360,7 +360,7 @@ TEST_CASE("tags come round, but never to those of an executor that some rank sti
     }
     oldest = make(half, own[0]);
     next = make(half, own[1]);
-    refuses(me, "took 65536 of its 65536 tags, and this one needs 1", [&] { make(few, own[2]); });
+    refuses(me, "use 65536 of its 65536 tags, and this one needs 1", [&] { make(few, own[2]); });
   });
 }
 
