@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Communication of the ranks of an ended communicator, where calls no longer work: votes, sent as control messages.
-/// shrink.hpp describes what the ranks agree on.
-///
-/// Votes carry the number of the call of `shrink`: a rank that was stopped for a long time may find that the others
-/// have failed and called again, and a rank that sees a later call than its own joins that call.
+/// Agreement among the ranks of a revoked communicator on the survivors. Collectives no longer work there, so the ranks
+/// send votes, as control messages; group/shrink.hpp describes the steps. A vote is a text with the number of its round
+/// and of its step. A round is one attempt of all ranks to complete `shrink`. If a round fails, the ranks call `shrink`
+/// again, which begins the next round. A rank that was stopped meanwhile joins the newest round of which it has
+/// received a vote.
 #pragma once
 
 #include <hocket/collective/host/call.hpp>
@@ -32,18 +32,18 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Votes among the ranks of a revoked communicator. All of them call the same functions in the same order.
+/// One rank's view of the votes on a revoked communicator. All ranks call the same functions in the same order.
 template <class State>
 class survivor_consensus {
  public:
-  /// The vote of each rank; empty for lost ranks.
+  /// By rank: the content of its vote, or nothing if the vote did not arrive or the rank is excluded.
   using collected_votes = std::vector<std::optional<std::string>>;
 
   survivor_consensus(State& state, deadline until, const call_site& call) : state_(state), until_(until), call_(call) {
     join_newest_round();
   }
 
-  /// Begins again, in the latest known call of `shrink`.
+  /// Starts a new round on this rank, or joins the newest round of which a vote is known; then all ranks take part.
   void join_newest_round() {
     note_newest_votes();
     vote_history& history = state_.votes();
@@ -59,14 +59,14 @@ class survivor_consensus {
     wait_positions_.assign(index(state_.size()), std::nullopt);
   }
 
-  /// True if a peer votes in a later call, which makes the results of this one invalid.
+  /// True if a peer votes in a later round, which makes the results of this round invalid.
   bool superseded() const noexcept { return superseded_; }
 
   /// Excludes `rank` from voting.
   void exclude(int rank) { takes_part_[index(rank)] = false; }
   bool takes_part(int rank) const { return takes_part_[index(rank)]; }
 
-  /// All-gathers `own`. `number` must be greater than all before.
+  /// All-gathers `own` as vote `number`. Vote numbers must increase from call to call within a round.
   collected_votes gather(std::uint32_t number, const std::string& own) {
     cast(number, own, 0);
     collected_votes all(takes_part_.size());
@@ -76,8 +76,8 @@ class survivor_consensus {
     return all;
   }
 
-  /// Like `gather`, for text that may be too long for one vote: uses up to `most_votes` numbers from `number` on. The
-  /// result is empty for ranks that are lost or whose text is invalid.
+  /// Like `gather`, for text that may be too long for one vote: uses up to `most_votes` vote numbers, the first of
+  /// which is `number`. The result has nothing for a rank of which a vote is missing or whose text is invalid.
   collected_votes gather_long(std::uint32_t number, const std::string& own) {
     collected_votes all(takes_part_.size());
     const std::string words = framed(own);
@@ -102,25 +102,25 @@ class survivor_consensus {
   }
   static constexpr std::uint32_t most_votes = 1100;
 
-  /// Call between two attempts. A sole survivor waits for no one; the deadline still applies.
+  /// Sleeps 1 ms before the next attempt. Checks abort and deadline, because a sole survivor never waits for votes.
   void pause(const failure& cause) {
     if (state_.aborted()) cancel();
     if (until_.passed()) {
       fail(make_failure(errc::timeout, concat({"could not make the communicator of the survivors within ",
                                                describe(call_.timeout), cause ? ": " + cause.reason : ""})));
     }
-    platform::nap(1'000'000);
+    platform::nap(1'000'000);  // ns
   }
 
-  /// Declares vote `number` the last one. A rank that has cast it continues, and the ranks after it follow soon,
-  /// without waiting for late ranks, because that rank may already wait for them. If the vote is `success`, that rank
-  /// is lost for any later call of `shrink`: a rank that left this call before it got the vote gets an error then.
+  /// Declares vote `number` the last one. A rank A that has cast it leaves the round. A higher rank B with A's vote
+  /// waits at most 50 ms for the votes of other ranks, because A may already wait for B. If A's last vote is `success`,
+  /// and B has left the round before it got that vote, B can't rejoin A: B's next call of `shrink` fails.
   void conclude_in(std::uint32_t number, const std::string& success) {
     concludes_in_ = number;
     state_.votes().conclusion = {round_, number, success};
   }
 
-  /// Returns the same result on all ranks: the proposal of one of them.
+  /// Returns the same text on all ranks: the proposal of the lowest rank whose vote reaches the higher ranks.
   std::string agree(std::uint32_t number, std::string proposal) {
     bool is_first = true;
     for (int rank = 0; rank < state_.rank(); ++rank) {
@@ -137,17 +137,17 @@ class survivor_consensus {
  private:
   static constexpr std::size_t most_at_once = transport::control_message::most_bytes - 64;
   static constexpr std::size_t most_together = most_votes * most_at_once;
-  /// Used as the number of a vote: the rank has stopped voting, and the content is the reason.
+  /// Number of a vote by which its sender reports that it has stopped voting; the vote's content is the reason.
   static constexpr std::uint32_t cancelled = std::numeric_limits<std::uint32_t>::max();
 
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
-  /// Prepends the length.
+  /// Returns `content` after its length.
   static std::string framed(const std::string& content) {
     const auto length = static_cast<std::uint32_t>(content.size());
     return std::string(reinterpret_cast<const char*>(&length), sizeof length) + content;
   }
-  /// Total size of the framed text that begins like `text`.
+  /// Returns the size of a framed text, length included, of which `text` is the beginning.
   static std::size_t framed_size(const std::string& text) noexcept {
     std::uint32_t length = 0;
     if (text.size() < sizeof length) return 0;
@@ -165,12 +165,12 @@ class survivor_consensus {
 
   using known_vote = std::pair<int, vote>;
 
-  /// The known votes, from the view of a rank that waits for one of them.
+  /// Result of `read_votes(rank, number)`. Pointers refer to the received votes.
   struct reading {
-    const known_vote* awaited = nullptr;
-    const known_vote* objection = nullptr;  ///< from a rank that has stopped voting
-    bool is_ahead = false;                  ///< the awaited rank has continued without this vote
-    bool is_decided = false;                ///< a rank before this one has cast the last vote
+    const known_vote* awaited = nullptr;    ///< vote `number` of `rank`
+    const known_vote* objection = nullptr;  ///< vote of a rank that has stopped voting
+    bool is_ahead = false;                  ///< `rank` has cast a later vote
+    bool is_decided = false;                ///< a lower rank than this one has cast the last vote: see `conclude_in`
   };
 
   reading read_votes(int rank, std::uint32_t number) {
@@ -190,7 +190,7 @@ class survivor_consensus {
     return found;
   }
 
-  /// Returns the vote of `rank`; nothing if that rank is gone, or has continued without this vote.
+  /// Waits for vote `number` of `rank`. Returns nothing if `rank` is gone or ahead, or the round superseded or decided.
   std::optional<std::string> from(int rank, std::uint32_t number) {
     std::optional<deadline> last_chance, grace_deadline;
     for (unsigned polls = 1;; ++polls) {
@@ -211,14 +211,14 @@ class survivor_consensus {
     }
   }
 
-  /// For the first rank, which decides without waiting for votes: fails if a rank has objected meanwhile.
+  /// Called by the lowest rank, which decides without waiting for votes: fails if another rank has cancelled the round.
   void check_objections() {
     read_control_messages(state_.rank());
     const reading found = read_votes(state_.rank(), 0);
     if (found.objection != nullptr || state_.aborted()) give_up(found.objection);
   }
 
-  /// Records the newest vote of each rank, because votes of earlier rounds are discarded.
+  /// Records the round and number of each rank's newest vote, because votes of earlier rounds are discarded.
   void note_newest_votes() {
     auto& newest = state_.votes().newest;
     newest.resize(index(state_.size()));
@@ -227,8 +227,8 @@ class survivor_consensus {
     }
   }
 
-  /// Returns the live rank whose last vote is the oldest: others may wait for it too, and may merely not have begun
-  /// again. Prefers the awaited rank if several are equally old.
+  /// Returns the live rank whose newest vote is the oldest, `awaited` if several are equally old. The awaited rank may
+  /// only be late because it waits for that rank in turn.
   int longest_silent(int awaited) {
     note_newest_votes();
     const auto& newest = state_.votes().newest;
@@ -259,7 +259,7 @@ class survivor_consensus {
     return moved;
   }
 
-  /// Records which rank `rank` waits for: from its answer, or as the culprit of its failed call.
+  /// Records which rank `rank` waits for: the one in its answer, or the culprit of its failed call.
   void note_wait_position(int rank, const control& words) {
     if (const auto* const said = std::get_if<answer>(&words)) wait_positions_[index(rank)] = *said;
     const auto* const told = std::get_if<revocation>(&words);
@@ -268,7 +268,7 @@ class survivor_consensus {
     wait_positions_[index(rank)] = answer{told->culprit, "a failing call"};
   }
 
-  /// Asks `rank` which rank it waits for; returns nothing if it does not answer.
+  /// Asks `rank` which rank it waits for; returns nothing if `rank` does not answer in time.
   std::optional<answer> query_wait_position(int rank) {
     state_.endpoints().post(rank, encode(question{}));
     const deadline last = deadline::after(time_to_answer(call_.timeout));
@@ -278,7 +278,7 @@ class survivor_consensus {
     return wait_positions_[index(rank)];
   }
 
-  /// True after a call that succeeded for the voter but not for this rank, which then can't rejoin.
+  /// True if the vote ended an earlier round with success for its sender but not for this rank, which can't rejoin.
   bool has_gone_on(const known_vote& each) const {
     return each.second.round < round_ && each.second == state_.votes().conclusion;
   }
@@ -291,7 +291,7 @@ class survivor_consensus {
         {.peer = rank});
   }
 
-  /// For a cancelled rank: true if no rank has decided. In the last step, other ranks get 5 ms to send their decision.
+  /// Returns whether a cancelled round may fail. In its last step, other ranks first get 5 ms to send their decision.
   bool nobody_decides() {
     if (!concludes_in_) return true;
     if (!last_word_) last_word_ = deadline::after(std::chrono::milliseconds(5));
@@ -309,7 +309,7 @@ class survivor_consensus {
     fail(std::move(late));
   }
 
-  /// Fails because of `abort`, here or on the rank that objects. All ranks may call again.
+  /// Fails because of `abort`, on this rank if `objection` is null, else on its sender. All ranks may call again.
   [[noreturn]] void give_up(const known_vote* objection) {
     if (objection == nullptr) cancel();
     const auto& [voter, each] = *objection;
@@ -335,7 +335,7 @@ class survivor_consensus {
   std::optional<std::uint32_t> concludes_in_;
   std::optional<deadline> last_word_;
   std::vector<bool> takes_part_;
-  std::vector<std::optional<answer>> wait_positions_;  ///< the last known answer of each rank
+  std::vector<std::optional<answer>> wait_positions_;  ///< by rank: its last known answer
 };
 
 }  // namespace detail
