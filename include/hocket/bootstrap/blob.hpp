@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Blobs: the bytes that ranks exchange at start-up, and the encoding of integers, texts and lists in them.
-/// Integers are little-endian on every machine, so that two incompatible machines can still report that to each other.
+/// Blobs: the bytes that ranks exchange at start-up, and the encoding of integers, texts and lists in them. Integers
+/// are little-endian on every machine, so that machines of different byte order can report that to each other.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,7 +22,7 @@ namespace bootstrap {
 using blob = std::vector<std::byte>;
 using byte_view = std::span<const std::byte>;
 
-/// The characters of `text` as bytes. Borrows.
+/// Returns a view of the characters of `text` as bytes. `text` must outlive the view.
 inline byte_view text_bytes(std::string_view text) noexcept {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
@@ -49,7 +49,7 @@ void append_integer(blob& out, Integer value) {
 
 inline void append_bytes(blob& out, byte_view bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
 
-/// Decodes what the functions above encode. Never reads past the end: `ok()` then becomes false and the values are 0.
+/// Decodes blobs. Reading more bytes than are left returns 0 or an empty view, and makes `ok()` false from then on.
 class blob_reader {
  public:
   explicit blob_reader(byte_view bytes) noexcept : rest_(bytes) {}
@@ -82,7 +82,7 @@ class blob_reader {
   bool ok_ = true;
 };
 
-/// Concatenates blobs; each is preceded by its size.
+/// Returns the concatenation of the blobs, each preceded by its size as a 64-bit integer.
 inline blob joined_blobs(const std::vector<blob>& all) {
   std::size_t size = 0;
   for (const blob& each : all) size += sizeof(std::uint64_t) + each.size();
@@ -95,7 +95,7 @@ inline blob joined_blobs(const std::vector<blob>& all) {
   return result;
 }
 
-/// Reads exactly `count` joined blobs. Returns false if the rest of `reader` holds anything else.
+/// Reads `count` blobs that `joined_blobs` wrote. Returns false unless they are exactly the rest of `reader`.
 inline bool read_blobs(blob_reader& reader, int count, std::vector<blob>& all) {
   all.clear();
   for (int i = 0; i < count && reader.ok(); ++i) {

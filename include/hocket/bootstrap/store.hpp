@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Stores: key-value storage of small blobs, by which ranks find each other before any transport exists.
+/// Stores: key-value storage of blobs (small byte strings), by which ranks find each other before any transport exists.
 ///
 /// A `store` has `set` and `get`. It may also offer `gather` (the blobs of all ranks in one round trip) and `add` (a
-/// counter). Start-up uses `exchange`, which works on any store, uses `gather` if present, and reports which ranks are
+/// counter). Start-up calls `exchange`, which works on any store, uses `gather` if present, and reports which ranks are
 /// missing if some never join. The store is needed for start-up only.
 ///
 ///     auto world = hocket::bootstrap::read_environment();
@@ -33,22 +33,22 @@ HOCKET_BEGIN_NAMESPACE
 namespace bootstrap {
 
 /// Key-value storage that all ranks of a job can reach. `set` stores or replaces a blob; `get` waits until the key
-/// exists. Both end at the limit, and raise `error`: `timeout`, `aborted`, `peer_lost`; `aborted` names a peer only if
-/// start-up was cancelled on that peer. One thread at a time.
+/// exists. When the limit ends the call, both raise `timeout` or `aborted`, and `peer_lost` if a rank has ended;
+/// `aborted` names a peer only if start-up was cancelled on that peer. Only one thread at a time may use a store.
 template <typename Store>
 concept store = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
   place.set(key, value, limit);
   { place.get(key, limit) } -> std::same_as<blob>;
 };
 
-/// A store that collects one blob of each rank and returns all blobs to each rank, in rank order.
+/// A store with `gather(key, rank, ranks, value, limit)`: collects each rank's `value`, returns all in rank order.
 template <typename Store>
 concept has_gather =
     store<Store> && requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
       { place.gather(key, 0, 1, value, limit) } -> std::same_as<std::vector<blob>>;
     };
 
-/// A store with counters: `add` adds to a counter (which begins at 0) and returns the sum.
+/// A store with counters: `add(key, summand, limit)` adds to a counter (which begins at 0) and returns the sum.
 template <typename Store>
 concept has_add = store<Store> && requires(Store& place, std::string_view key, const wait_limit& limit) {
   { place.add(key, std::int64_t{1}, limit) } -> std::same_as<std::int64_t>;
@@ -56,7 +56,7 @@ concept has_add = store<Store> && requires(Store& place, std::string_view key, c
 
 namespace detail {
 
-/// "rank 2 of 8 has", "ranks 2 and 5 of 8 have", "ranks 1, 2, ... and 40 more of 99 have".
+/// Returns "rank 2 of 8 has", "ranks 2 and 5 of 8 have", or "ranks 1, 2, ... and 40 more of 99 have".
 inline std::string ranks_have_text(const std::vector<int>& list, int ranks) {
   constexpr std::size_t most = 16;
   std::string text = list.size() == 1 ? "rank " : "ranks ";
@@ -88,8 +88,8 @@ inline error_context store_context(const char* operation, int rank, int ranks, i
   return context;
 }
 
-/// Restores a failure that another process wrote. Retains its reason; an unknown code becomes a `mismatch`, and an
-/// invalid peer is omitted.
+/// Restores a failure that another process wrote. An unknown code becomes a `mismatch` whose reason quotes the code and
+/// the original reason; an invalid peer is omitted.
 inline failure reported_failure(std::int64_t code, std::int32_t peer, std::string reason, int ranks) {
   const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
   if (!known) reason = hocket::detail::concat({"a failure of unknown kind (", code, ") was reported: '", reason, "'"});
@@ -98,11 +98,11 @@ inline failure reported_failure(std::int64_t code, std::int32_t peer, std::strin
   return cause;
 }
 
-/// Returns the time that a call was given, for its messages.
+/// Returns the time left until the limit, for error messages. Called when an exchange begins.
 inline std::chrono::nanoseconds allowed_time(const wait_limit& limit) { return limit.until().left(); }
 
-/// Implements `exchange` by `set` and `get` alone. Rank 0 collects the blobs and publishes them all under one key, or
-/// the failure, so that every other rank waits for a single key.
+/// Implements `exchange` by `set` and `get` alone. Rank 0 collects the blobs and publishes under one key either all
+/// blobs or, after a timeout, the failure. So every other rank waits for a single key.
 template <store Store>
 class generic_exchange {
  public:
@@ -158,8 +158,8 @@ class generic_exchange {
     return all;
   }
 
-  /// Returns what rank 0 published. Rank 0 reaches the deadline at the same time as the others, and then publishes
-  /// which ranks are missing, so they wait a little longer.
+  /// Returns what rank 0 published. Waits 200 ms longer than the limit, because rank 0 has about the same limit, and
+  /// only then publishes which ranks are missing.
   blob fetch_merged() {
     blob merged;
     const std::error_code end = try_get(merged_key(), limit_.later_by(std::chrono::milliseconds(200)), merged);
@@ -167,7 +167,7 @@ class generic_exchange {
     return merged;
   }
 
-  /// Returns why a wait ended with `end`. Ranks before `first` are known to be present; `otherwise`: reason if all are.
+  /// Returns the failure of a wait that ended with `end`: which ranks from `first` on are missing, else `otherwise`.
   failure missing_failure(std::error_code end, int first, const std::string& otherwise) {
     const bool cancelled = end == errc::aborted;
     const std::chrono::nanoseconds waited = cancelled ? deadline::clock::now() - begin_ : allowed_;
@@ -194,7 +194,7 @@ class generic_exchange {
     bool all_looked_at;
   };
 
-  /// Call after a wait has ended: checks each rank from `first` on once; after `enough`, checks only the first one.
+  /// Finds the ranks, from `first` on, whose blob is missing. Checks rank `first`, and further ranks until `enough`.
   missing_ranks look_for_missing(int first, deadline enough) {
     missing_ranks found{{}, false};
     blob ignored;
@@ -208,8 +208,8 @@ class generic_exchange {
 
   static wait_limit brief() { return wait_limit(deadline::after(std::chrono::seconds(1))); }
 
-  /// Returns how the limit has ended the wait, if it has. Without exceptions, the store's error ends the program
-  /// instead.
+  /// Gets a value. Returns `timeout`, or `aborted` if this rank cancelled start-up; throws other errors of the store.
+  /// Without exceptions, any error of the store ends the program.
   std::error_code try_get(const std::string& key, const wait_limit& limit, blob& result) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -239,10 +239,10 @@ class generic_exchange {
 /// Gives every rank the blobs of all ranks, in rank order.
 ///
 /// Collective: every rank passes the same `prefix`, which no earlier exchange on this store used, and the same `ranks`.
-/// Blobs may differ in size. **Cost.** One round trip per rank where the store has `gather`; else two, but `ranks` for
-/// rank 0. **Errors.** `timeout`: on every rank that joined, `context.peer` and the reason name the missing ranks;
-/// `peer_lost`: a rank joined and left; `mismatch`: ranks disagree on `ranks`; `aborted`: start-up was cancelled on
-/// this rank, and the reason names the missing ranks; or it was cancelled on `context.peer`.
+/// Blobs may differ in size. **Cost.** One request if the store has `gather`; else two, but `ranks` + 2 on rank 0.
+/// **Errors.** `timeout`: the reason names the missing ranks, and `context.peer` the first; `aborted`: start-up was
+/// cancelled on this rank, and the reason names the missing ranks, or on `context.peer`; `peer_lost`: a rank joined and
+/// left; `mismatch`: ranks disagree on `ranks`, or `prefix` was used before; `invalid_argument`: no such `rank`.
 template <store Store>
 std::vector<blob> exchange(Store& place, std::string_view prefix, int rank, int ranks, byte_view mine,
                            const wait_limit& limit) {
