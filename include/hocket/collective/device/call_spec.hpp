@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a collective on device memory has in addition to one on host memory: tags of its buffers, and resources.
+/// The call spec of a collective on tagged buffers: a host call spec, kinds of memory, a stream and resources.
 #pragma once
 
 #include <hocket/collective/device/call_resources.hpp>
@@ -16,7 +16,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// A host call with `in` and `out` in memory of other kinds.
+/// A host call spec whose `in` and `out` may be in device, pinned or managed memory.
 template <class Driver>
 struct device_call_spec {
   host_call host;
@@ -24,11 +24,11 @@ struct device_call_spec {
   cuda_ipc::memory_space out_tag;
   cuda::stream_of<Driver> stream;
   mutable std::shared_ptr<device_call_resources<Driver>> resources =
-      nullptr;  ///< set by `check`, where running out of memory is handled
+      nullptr;  ///< allocated by `check`, which is const; callers of `check` handle a lack of host memory
   const char* name = host.name;
 
   int root() const noexcept { return host.what.root; }
-  bool has_input() const noexcept { return host.what.kind != plan::collective_kind::broadcast; }
+  bool has_input() const noexcept { return host.what.kind != plan::collective_kind::broadcast; }  ///< separate from out
 
   template <class State>
   outcome check(State& state) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the function objects of all collectives call: `run_call` runs a call, `start_call` starts one.
+/// Functions that all collectives share: `run_call` runs a call until it is complete, `start_call` only starts it.
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
@@ -30,35 +30,35 @@ call_site site_of(const State& state, const char* name, const call_settings& set
   return {name, site, timeout_of(state, settings)};
 }
 
-/// The part of a call's signature that is known at compile time if the plan is.
+/// Returns the part of a call's signature that depends on types, plan and root; a constant if these are constants.
 constexpr std::uint32_t call_signature(std::uint32_t type_signature, const char* plan_name, int root) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(type_signature, hash_text(plan_name) ^ static_cast<std::uint32_t>(root));
 }
 
-/// The signature of a call. Equal calls on all ranks have equal signatures, whichever path each rank takes.
+/// Returns a call's signature, which ranks compare to detect a `mismatch`; independent of the path that a rank takes.
 constexpr std::uint32_t call_signature(std::uint32_t kind_of_call, std::size_t block_elements) noexcept {
   if constexpr (!HOCKET_MISMATCH_DETECTION) return 0;
   return mix(kind_of_call, block_elements);
 }
 
-/// Adds the agreement of a call's options to its signature, unless it is 0.
+/// Returns `signature` combined with `agreement` (see core/agreement.hpp), or unchanged if `agreement` is 0.
 constexpr std::uint32_t with_agreement(std::uint32_t signature, std::uint32_t agreement) noexcept {
   return HOCKET_MISMATCH_DETECTION && agreement != 0 ? mix(signature, agreement) : signature;
 }
 
-/// Throws the failure of `ended`, if it has failed.
+/// Throws the failure in `ended`, if any.
 inline void deliver(const outcome& ended) {
   if (ended.failed()) raise(ended.cause());
 }
 
-/// The blocking form of a call. Returns when the call has completed. `Call` is `host_call` or a spec for device memory.
-/// Out of line, so that the direct paths beside it stay small.
+/// Runs a blocking call, and returns its result. `Call` is `host_call` or a call spec for device memory. Not inlined,
+/// so that its callers, which handle small vectors directly, stay small.
 template <class Call, class Domain>
 HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
                                   const std::source_location& site);
 
-/// The `_async` form. The operation gets its sequence number now, and advances whenever the communicator is driven.
+/// Starts an `_async` call. The operation gets its sequence number now, and advances in later calls and waits.
 template <class Call, class Domain>
 request start_call(const communicator<Domain>& comm, const Call& what, const call_settings& settings,
                    const std::source_location& site);

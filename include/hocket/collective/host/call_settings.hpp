@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The options of one call, given by `with(...)`, as plain values. A call reads its options once, when it is made, so
+/// The options of one call, given by `with(...)`, as plain values. A call converts its options once, when it begins, so
 /// that the code that plans, runs and waits is compiled once for all combinations of options.
 ///
-/// Options that determine types (wire type and exactness) are read with the operation: see collective/host/reduce.hpp.
+/// Wire type and exactness are not converted, because they determine types: see collective/host/reduce.hpp.
 #pragma once
 
 #include <hocket/core/agreement.hpp>
@@ -22,13 +22,13 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// The property that `observe` returns.
+/// The option that `observe` returns: see core/options.hpp.
 struct observer_property {
   using kind = hocket::kind::observer;
-  step_observer to;  ///< where actions are reported
+  step_observer to;  ///< the function that receives completed actions
 };
 
-/// Reports each action of the call when it is done. See engine/step_observer.hpp.
+/// Option that calls `to.on_step` after each action of the call's plan on this rank: see engine/step_observer.hpp.
 constexpr observer_property observe(step_observer to) noexcept { return {to}; }
 
 namespace detail {
@@ -36,7 +36,7 @@ namespace detail {
 /// Whether the ranks of a call compare their calls before data moves: see collective/host/comparison.hpp.
 inline constexpr bool compares_first = HOCKET_ASSERTION_LEVEL >= 3;
 
-/// Asks the caller's stop token, of any type, whether to stop. Without a token it never does.
+/// Asks the caller's stop token, of any type, whether to stop. Without a token the answer is always false.
 class stop_check {
  public:
   /// `token` must outlive the result.
@@ -53,7 +53,7 @@ class stop_check {
 
   bool operator()() const { return token_ != nullptr && requested_(token_); }
 
-  /// Returns the check for a copy of the token, which `copied` owns.
+  /// Returns a check that asks a copy of the token. `copied` receives the copy, and must outlive the result.
   stop_check of_copy(std::shared_ptr<const void>& copied) const {
     stop_check result = *this;
     if (token_ != nullptr) {
@@ -69,16 +69,16 @@ class stop_check {
   std::shared_ptr<const void> (*copy_)(const void*) = nullptr;
 };
 
-/// The options of one call. Refers to the caller's options, which must outlive it.
+/// The options of one call. Refers to the caller's options, which must outlive this object.
 struct call_settings {
-  std::optional<std::chrono::nanoseconds> timeout;  ///< none: the communicator's
+  std::optional<std::chrono::nanoseconds> timeout;  ///< if empty, the communicator's applies
   stop_check stop;
   step_observer observer;
   const plan::any_algorithm* algorithm = nullptr;  ///< null: the call chooses
   bool is_hint = false;                            ///< the call chooses if the algorithm can't run
-  bool checks_limits = false;                      ///< the algorithm may exceed the limits of the engine
-  bool checksummed = false;
-  std::uint32_t agreement = 0;  ///< see core/agreement.hpp
+  bool checks_limits = false;                      ///< check `algorithm` against the limits of the engine
+  bool checksummed = false;                        ///< messages carry checksums: `require(checksummed)`
+  std::uint32_t agreement = 0;                     ///< hash that must be equal on all ranks: see core/agreement.hpp
 
   /// Returns whether the caller passed a negative timeout.
   bool has_negative_timeout() const noexcept { return timeout && timeout->count() < 0; }
@@ -92,7 +92,7 @@ inline const call_settings& settings_of(const options<>&,
   return default_settings;
 }
 
-/// `named` is the result of `named_plan`, and must outlive the settings too. Calls that run no plan omit it.
+/// Converts the options. `named`, the result of `named_plan`, must outlive the result; calls without a plan omit it.
 template <class Options>
 call_settings settings_of(const Options& given,
                           const std::optional<plan::any_algorithm>& named = std::nullopt) noexcept {
