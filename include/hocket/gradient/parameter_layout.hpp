@@ -4,11 +4,11 @@
 /// per parameter is too many, and one for all parameters must wait for the last of them. So parameters share *buckets*,
 /// in the order in which the backward pass completes their gradients: last layer first.
 ///
-/// Parameters, their gradients and the optimizer's states have the same layout. A layout depends only on sizes,
-/// units and limits, and must be equal on all ranks that communicate.
+/// Parameters, their gradients and the optimizer's states have the same layout. A layout depends only on the list of
+/// parameters and on the bucket limits, and must be equal on all ranks that communicate.
 ///
 /// Source: the bucket rule of PyTorch's DistributedDataParallel (a bucket is closed when it has reached its limit, the
-/// first one at 1 MiB so that communication starts early, later ones at 25 MiB), the alignment of Megatron-LM's.
+/// first one at 1 MiB so that communication starts early, later ones at 25 MiB), and Megatron-LM's alignment rule.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -26,41 +26,41 @@ struct parameter {
   std::string name;          ///< for messages and checkpoints
   std::size_t elements = 0;  ///< on this rank
   /// Whether this rank's elements count in norms over ranks. False if another rank of a model-parallel axis holds the
-  /// first copy of the same elements: see `holds_first_copy`.
+  /// first copy of the same elements: see `holds_first_copy` in gradient/typed.hpp.
   bool counts_in_norm = true;
   /// Whether weight decay applies to the parameter. It usually does not apply to gains and biases: see `undecayed`.
   bool decays = true;
-  /// Whether the parameter is the first, in forward order, of a unit that is gathered together at `zero<3>`, such as a
-  /// layer. No bucket has both it and an earlier parameter. Without units, layers that share a bucket each gather it.
+  /// Whether a unit begins with this parameter, in forward order. A unit, such as a layer, is what `zero<3>` gathers
+  /// together; no bucket extends into two units. Without units, layers that share a bucket each gather that bucket.
   bool begins_unit = false;
-  /// Number of ranks, this one included, that hold slices or copies of the parameter along axes over which its gradient
-  /// is not summed. A norm must also be computed over these ranks. See `parameter_of`.
+  /// Number of ranks, this one included, that hold slices or copies of the parameter along mesh axes over which its
+  /// gradient is not summed. A norm must include these ranks: see `parameter_of` in gradient/typed.hpp.
   int model_ranks = 1;
 
   friend bool operator==(const parameter&, const parameter&) = default;
 };
 
-/// Returns the parameter, excluded from weight decay: `undecayed({"gain", 64})`.
+/// Returns a copy of the parameter to which weight decay does not apply: `undecayed({"gain", 64})`.
 inline parameter undecayed(parameter of) {
   of.decays = false;
   return of;
 }
 
-/// The order in which the buckets of one backward pass are sent. The same on all ranks, whenever buckets become ready.
+/// The order in which every rank sends the buckets of one backward pass, whatever the order in which they become ready.
 enum class bucket_order : unsigned char {
-  backward,  ///< as the backward pass completes them: it hides most of the communication
-  forward    ///< as the next forward pass needs them: for `optimizer::step` after `finish_counts`
+  backward,  ///< in which the backward pass completes them: hides most of the communication
+  forward    ///< in which the next forward pass needs them: for `gradient_accumulator::finish_counts`
 };
 
-/// Limits at which buckets are closed. The parameter that reaches a bucket's limit, or that begins a unit, closes the
-/// bucket. The defaults are 1 MiB and 25 MiB of floats; `of<T>()` returns those for another type.
+/// How parameters are divided into buckets, and how buckets are sent. The last parameter of a bucket is the one that
+/// reaches the limit or begins a unit. The default limits are 1 MiB and 25 MiB of floats: see `of` for other types.
 struct bucket_limits {
   std::size_t first_elements = std::size_t{1} << 18;  ///< limit of the first bucket
   std::size_t elements = std::size_t{25} << 18;       ///< limit of the other buckets
   /// Number of buckets that may be in flight while the next one is computed, if gradients are reduced at each
-  /// microbatch. They need memory in addition to the stored sums. See `passing_bytes`.
+  /// microbatch. They need memory in addition to this rank's sums: see `passing_bytes` in optimizer/memory.hpp.
   std::size_t in_flight = 4;
-  bucket_order order = bucket_order::backward;  ///< which parameters share a bucket
+  bucket_order order = bucket_order::backward;  ///< the order in which buckets are sent
 
   /// Returns limits given in bytes, for elements of `T`.
   template <class T>
@@ -85,12 +85,12 @@ constexpr element_range common_part(const element_range& a, const element_range&
   return {first, end > first ? end - first : 0};
 }
 
-/// Buckets are split among ranks at multiples of this number of elements, so that results computed per block do not
-/// depend on the number of ranks. Parameters begin at such multiples; gaps between them are zero and are sent too.
+/// Number of elements of a layout block. Parameters begin, and buckets are split among ranks, at multiples of it, so
+/// results computed per layout block do not depend on the number of ranks. Gaps between parameters are 0, and are sent.
 inline constexpr std::size_t layout_block = 64;
 
-/// Returns the piece of `bucket` that belongs to rank `rank` of `ranks`. Pieces are whole blocks, except the end of the
-/// bucket; their numbers of blocks, possibly 0, differ by at most one.
+/// Returns the piece of `bucket` that belongs to rank `rank` of `ranks`: 0 or more layout blocks, of which only the
+/// last of the bucket may be incomplete. The numbers of blocks of any two ranks differ by at most one.
 constexpr element_range piece_of(const element_range& bucket, int rank, int ranks) noexcept {
   const std::size_t blocks = bucket.size / layout_block + (bucket.size % layout_block != 0 ? 1 : 0);
   const auto cut = [&](int at) {
@@ -106,8 +106,8 @@ class parameter_layout {
  public:
   parameter_layout() = default;
 
-  /// @param in_forward_order the parameters, in the order in which the forward pass needs them
   /// Raises `invalid_argument` if two parameters have the same name, or if there are too many elements to address.
+  /// @param in_forward_order the parameters, in the order in which the forward pass needs them
   explicit parameter_layout(std::vector<parameter> in_forward_order, const bucket_limits& limits = {});
 
   /// Number of elements of the flat memory, gaps included.
@@ -117,15 +117,15 @@ class parameter_layout {
   const bucket_limits& limits() const noexcept { return limits_; }        ///< limits of the buckets
 
   const parameter& operator[](std::size_t i) const noexcept { return parameters_[i]; }
-  /// Range of parameter `i`, in forward order.
+  /// Elements of parameter `i`; parameters are numbered in forward order.
   const element_range& of(std::size_t i) const noexcept { return ranges_[i]; }
   std::size_t bucket_of(std::size_t i) const noexcept { return bucket_of_[i]; }  ///< bucket of parameter `i`
-  /// Range of bucket `b`, in the order of the backward pass, gaps included.
+  /// Elements of bucket `b`, gaps included; buckets are numbered in backward order, so bucket 0 has the last layers.
   const element_range& bucket(std::size_t b) const noexcept { return buckets_[b]; }
   /// The parameters in bucket `b`, in memory order: the last of the forward pass first.
   const std::vector<std::size_t>& members(std::size_t b) const noexcept { return members_[b]; }
 
-  /// Returns the bucket that is sent at position `place`, from 0.
+  /// Returns the number of the bucket that is sent at position `place`, from 0, in the order of `limits().order`.
   std::size_t leaves(std::size_t place) const noexcept {
     return limits_.order == bucket_order::backward ? place : buckets() - 1 - place;
   }
@@ -137,8 +137,8 @@ class parameter_layout {
     return all;
   }
 
-  /// Calls `visit(i, part)` for each parameter of bucket `b` that has elements in `within`; `part` is the range of
-  /// these. Both ranges are relative to the beginning of the flat memory.
+  /// Calls `visit(i, part)` for each parameter `i` of bucket `b` that has elements in `within`; `part` is the range of
+  /// these elements. Both ranges are relative to the beginning of the flat memory.
   template <class Visit>
   void visit_parts(std::size_t b, const element_range& within, Visit visit) const {
     for (const std::size_t i : members(b)) {
@@ -147,7 +147,7 @@ class parameter_layout {
     }
   }
 
-  /// True if both put the same parameters into the same buckets.
+  /// True if both layouts have equal parameters in equal buckets.
   friend bool operator==(const parameter_layout& a, const parameter_layout& b) noexcept {
     return a.parameters_ == b.parameters_ && a.buckets_ == b.buckets_;
   }

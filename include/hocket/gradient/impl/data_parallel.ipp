@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Definitions of <hocket/gradient/data_parallel.hpp>: how groups of ranks are compared.
+/// Definitions of <hocket/gradient/data_parallel.hpp>: functions that compare the ranks of two or three groups.
 #pragma once
 
 #include <hocket/core/config.hpp>
