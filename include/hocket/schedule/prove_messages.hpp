@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The proof that a schedule with messages comes to an end on a given transport, and that its messages are complete:
-/// each send has its receive, comes after the task that produces its data, and before the task that needs it.
+/// The proof that a schedule with messages completes on a transport of given capacity, and that its messages are
+/// complete: each send has a receive, comes after the task that produces its data, and before the task that needs them.
 ///
-/// Whether it ends depends on how much a transport holds. With `capacity` 0 each send and each receive blocks until the
-/// peer reaches the other end (rendezvous); with k, up to k messages from one rank to another wait for their receives,
-/// and a further send blocks. A schedule that ends with 0 ends with any capacity. With an unbounded capacity sends and
-/// receives start and never block, as in hocket's own executor: the task that needs a message waits for it.
+/// Whether the schedule completes depends on how many messages the transport buffers. With `capacity` 0 each send and
+/// each receive blocks until the peer reaches the matching action (rendezvous). With capacity k, up to k messages from
+/// one rank to another wait for their receives, and a further send blocks. A schedule that completes with 0 completes
+/// with any capacity. With `unbounded`, only the task that needs a message waits for it, as in pipeline/executor.hpp.
 ///
-/// A transport may leave a message with the sender until the receiver asks for it. So WAIT_SEND ends, with any
-/// capacity, only when the other rank has reached its receive; and each send needs a WAIT_SEND, because its buffer is
-/// written again, at the latest when the row runs again.
+/// A transport may leave a message with the sender until the receiver asks for it. So WAIT_SEND completes, with any
+/// capacity, only when the peer has reached the receive. Each send needs a WAIT_SEND, because its buffer is reused, at
+/// the latest when the row runs again.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -33,7 +33,7 @@ inline constexpr int unbounded = std::numeric_limits<int>::max();  ///< no limit
 
 namespace detail {
 
-/// Runs the rows action by action, as ranks with blocking messages would.
+/// Simulates the rows action by action, as ranks with messages of this capacity run them.
 class message_prover {
  public:
   constexpr message_prover(const schedule& plan, int capacity)
@@ -70,7 +70,7 @@ class message_prover {
   constexpr schedule_step step_at(int rank, std::size_t index) const { return {rank, index, plan_.of(rank)[index]}; }
   constexpr schedule_step next_step(int rank) const { return step_at(rank, next_[static_cast<std::size_t>(rank)]); }
 
-  /// Returns the position of a task in the row of its rank, or `absent`.
+  /// Returns a reference to the position of a task in its rank's row; `absent` if the row lacks the task.
   constexpr std::uint32_t& place_of(const task& what) {
     return places_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
                     static_cast<std::size_t>(what.stage)) *
@@ -87,7 +87,7 @@ class message_prover {
     return stands(what) && place_of(what) < next_[static_cast<std::size_t>(rank_of(what))];
   }
 
-  // ---- every message has its other end ----
+  // ---- every send has a receive, and every receive a send ----
 
   constexpr void note(int rank, std::size_t i) {
     for_each_task(plan_.of(rank)[i], [&](const task& what) {
@@ -121,20 +121,20 @@ class message_prover {
                    send.microbatch);
   }
 
-  /// Returns the given task, or the input gradient if the row does the backward pass in two halves.
+  /// Returns the task of kind `what`; instead of `backward` the input gradient, if the row has both halves separately.
   constexpr task made_by(task_kind what, int stage, int microbatch) {
     const task halved{task_kind::input_gradient, stage, microbatch};
     return what == task_kind::backward && stands(halved) ? halved : task{what, stage, microbatch};
   }
 
-  /// Returns whether `what` is a message that leaves the pipeline, or stays on its rank.
+  /// Returns whether `what` sends or receives a message whose peer stage does not exist or is on the same rank.
   constexpr bool is_needless(const task& what, int rank) const {
     if (!is_send(what.what) && !is_receive(what.what)) return false;
     const task partner = partner_of(what);
     return !is_stage(partner.stage) || plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
   }
 
-  /// Returns whether `what` needs its partner. A computation needs a receive only for the result of another rank.
+  /// Returns whether `partner_of(what)` must exist. A computation needs a receive only for a result of another rank.
   constexpr bool needs_partner(const task& what, int rank) const {
     const task partner = partner_of(what);
     if (partner.what == task_kind::nothing) return false;
@@ -144,7 +144,7 @@ class message_prover {
 
   constexpr bool is_stage(int stage) const noexcept { return stage >= 0 && stage < plan_.stages(); }
 
-  /// Returns the task that must exist if `what` exists, or `nothing`.
+  /// Returns the task that `what` requires: the other end of a message, the send of a wait, a computation's receive.
   constexpr task partner_of(const task& what) const {
     switch (what.what) {
       case task_kind::send_forward: return {task_kind::receive_forward, what.stage + 1, what.microbatch};
@@ -164,7 +164,7 @@ class message_prover {
     }
   }
 
-  /// Returns the stage that a received message comes from.
+  /// Returns the stage that sends the message of `receive`.
   static constexpr int neighbour_of(const task& receive) noexcept {
     return receive.what == task_kind::receive_forward ? receive.stage - 1 : receive.stage + 1;
   }
@@ -193,7 +193,7 @@ class message_prover {
     return true;
   }
 
-  /// Returns whether a transport of limited capacity lets this action proceed; counts its messages in flight.
+  /// Returns whether a transport of limited capacity lets `what` complete, and then updates the messages in flight.
   constexpr bool passes(const task& what, int rank) {
     if (is_send(what.what)) {
       if (capacity_ == 0) return meets(what);
@@ -207,13 +207,13 @@ class message_prover {
     return true;
   }
 
-  /// Returns whether the peer of a send has reached its receive.
+  /// Returns whether the next action of the peer of `send` is the matching receive.
   constexpr bool meets(const task& send) const {
     const int peer = peer_of(plan_, send);
     return !at_end(peer) && next_step(peer).what.first == partner_of(send);
   }
 
-  /// Returns a task that an action needs and that is not done yet, or `nothing`.
+  /// Returns a task that must be done before `what` and is not done, or `nothing`.
   constexpr task lack_of(const schedule_action& what) {
     task found;
     for_each_task(what, [&](const task& each) {
@@ -240,7 +240,7 @@ class message_prover {
     }
   }
 
-  /// Like `lack_of`, for the result of a neighbouring stage: from another rank it must be received and sent.
+  /// Like `lack_of`, for the result of a neighbouring stage. If that is on another rank, send and receive must be done.
   constexpr task lack_of_result(const task& receive, task_kind made) {
     const int from = neighbour_of(receive);
     if (!is_stage(from)) return {};
@@ -257,7 +257,7 @@ class message_prover {
     return in_flight_[static_cast<std::size_t>(from) * plan_.rows.size() + static_cast<std::size_t>(to)];
   }
 
-  /// Follows the waits from rank to rank until a rank occurs twice, or waits for a later action of its own row.
+  /// Follows the waits from `rank` on, until a rank waits for itself, has completed its row, or occurs twice.
   constexpr void explain(int rank) {
     std::vector<char> seen(plan_.rows.size(), false);
     while (true) {
@@ -273,7 +273,7 @@ class message_prover {
     }
   }
 
-  /// Returns the rank of the task that the next action lacks. If it lacks none, it waits for the peer of its message.
+  /// Returns the rank for which `rank` waits: that of a task that its next action lacks, else its message's peer.
   constexpr int awaited_by(int rank) {
     const schedule_action what = next_step(rank).what;
     const task lack = lack_of(what);
@@ -290,9 +290,9 @@ class message_prover {
 
 }  // namespace detail
 
-/// Proves that every message of `plan` has its other end and arrives in time, that no buffer is overwritten while it is
-/// sent, and that `plan` ends if a transport holds `capacity` messages from one rank to another: 0 for rendezvous,
-/// `unbounded` if sends and receives start and are waited for later. `prove(plan)` must hold, too.
+/// Proves that every send of `plan` has a receive and comes in time, that no buffer is overwritten while it is sent,
+/// and that `plan` completes if a transport buffers `capacity` messages from one rank to another: 0 for rendezvous,
+/// `unbounded` if sends and receives never block. `prove(plan)` must hold, too.
 constexpr schedule_proof prove_messages(const schedule& plan, int capacity = 0) {
   return detail::message_prover(plan, capacity).prove();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fifth pass: inserts the waits before a send buffer is reused. Waiting too early delays a rank that could compute;
-/// waiting at the end of the row takes memory for every microbatch.
+/// Lowering pass (see schedule/lower/lower.hpp): inserts waits for sends before their buffers are reused. Earlier waits
+/// would delay a rank that could compute; waits at the end of the row would take a buffer for every microbatch.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,14 +18,14 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 namespace detail {
 
-/// Returns the action that waits until `send` is complete.
+/// Returns the action, WAIT_SEND, that waits until the message of `send` has been sent.
 constexpr schedule_action wait_of(const task& send) noexcept {
   const task_kind waits =
       send.what == task_kind::send_forward ? task_kind::wait_send_forward : task_kind::wait_send_backward;
   return {{waits, send.stage, send.microbatch}, {}};
 }
 
-/// Rewrites one row. The messages that a stage sends in one direction use a few buffers in turn.
+/// Rewrites one row. The messages that a stage sends in one direction use `buffers` buffers in turn.
 class wait_writer {
  public:
   constexpr wait_writer(int stages, std::size_t buffers)
@@ -42,7 +42,7 @@ class wait_writer {
   }
 
  private:
-  /// Frees a buffer before a stage writes a result that it will send.
+  /// Inserts waits before `what`, so that a buffer is free if `what` writes a result that its stage sends.
   constexpr void make_room(const task& what) {
     if (what.what == task_kind::forward)
       leave_one_free(sends_of({task_kind::send_forward, what.stage, what.microbatch}));
@@ -71,7 +71,7 @@ class wait_writer {
     }
   }
 
-  /// Returns the positions in the new row of this stage's sends in this direction that have no wait yet.
+  /// Returns the sends that have no wait yet, of the stage and direction of `send`, as positions in the new row.
   constexpr std::vector<std::size_t>& sends_of(const task& send) {
     return unfinished_[2 * static_cast<std::size_t>(send.stage) + (send.what == task_kind::send_forward)];
   }
@@ -83,9 +83,9 @@ class wait_writer {
 
 }  // namespace detail
 
-/// Each stage has `buffers` buffers for the outputs that it sends, and as many for the gradients. WAIT_SEND of the
-/// oldest send comes right before the action that needs its buffer. The waits for the other sends are at the end of the
-/// row, in order, so that the next run finds all buffers free. With two, one result is sent while the next is computed.
+/// Inserts WAIT_SEND for each send. Each stage has `buffers` buffers for the outputs that it sends, and as many for the
+/// gradients. A send's wait comes right before the action that reuses the send's buffer; other waits end the row, so
+/// that the next run finds all buffers free. With two buffers, a result is sent while the next one is computed.
 constexpr schedule wait_for_sends(schedule plan, int buffers = 2) {
   if (buffers < 1) {
     raise(errc::invalid_argument,

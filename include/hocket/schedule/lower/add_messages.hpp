@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fourth pass: inserts sends and receives in an order that cannot deadlock, even if each of them blocks until its peer
-/// has reached the other end.
+/// Lowering pass: inserts sends and receives in an order that cannot deadlock, even if each blocks until its peer has
+/// reached the matching action.
 #pragma once
 
 #include <hocket/core/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sixth pass, for transports whose receive blocks or takes a buffer immediately: moves each receive as late as
+/// Lowering pass for transports whose receive blocks or takes a buffer immediately: moves each receive as late as
 /// possible. Omit it if receives are posted early and waited for at the consumer, as in hocket's own executor.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// First pass: if a weight gradient follows its input gradient immediately, there is nothing to gain from two actions.
+/// Lowering pass: merges an input gradient and the weight gradient right after it into one backward pass.
 #pragma once
 
 #include <hocket/schedule/schedule.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Third pass: adds up the gradients of a stage over the ranks that share it as soon as its last microbatch is done,
-/// while other stages still compute.
+/// Lowering pass (see schedule/lower/lower.hpp): inserts the reduction of a stage's gradients over the ranks that share
+/// the stage, right after its last microbatch, so that ranks reduce them while other stages still compute.
 #pragma once
 
 #include <hocket/schedule/schedule.hpp>
@@ -13,7 +13,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline {
 
-/// Inserts REDUCE_GRAD and then WAIT_REDUCE_GRAD after the last B or W of a stage on a rank.
+/// Inserts REDUCE_GRAD and then WAIT_REDUCE_GRAD after the last `backward` or `weight_gradient` of each stage in a row.
 constexpr schedule reduce_gradients(schedule plan) {
   for (row& actions : plan.rows) {
     std::vector<int> left(static_cast<std::size_t>(plan.stages()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Second pass, for parameters that are sharded over data-parallel ranks: gathers the parameters of a stage before its
+/// Lowering pass for parameters that are sharded over data-parallel ranks: gathers the parameters of a stage before its
 /// next use, and drops them when other stages come first.
 #pragma once
 
