@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Redistribution of a tensor from any placements to any others, along all axes of a mesh, by the cheapest sequence of
-/// collectives. If all extents are in the types, the compiler searches for it. To another mesh: shard/change_mesh.hpp.
+/// Redistribution of a tensor from any placements to any others on one mesh, by the cheapest sequence of collectives.
+/// If the types contain all extents, the compiler searches for it. For another mesh, see shard/change_mesh.hpp.
 ///
 /// @code
 /// auto rows = hocket::redistribute<hocket::on<"tp", hocket::shard<0>>>(std::move(columns));   // other axes stay
 /// std::puts(hocket::explain_redistribution<hocket::on<"tp", hocket::shard<0>>>(columns).c_str());
 /// @endcode
 ///
-/// A redistribution has no backward pass, because a value can be used in several ways; a conversion does have one.
+/// A redistribution has no backward pass, because a value can be used in several ways; conversions (convert.hpp) do.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -61,9 +61,9 @@ constexpr auto type_extents() noexcept {
   return extents;
 }
 
-// The compiler stops with an error after a number of evaluated operations: g++ after 32 million, of which a search was
-// seen to take 4 million at its start, and up to 290 for each unit of `parts_of_ranks::work`; clang after a million
-// steps, of which a search takes up to 40 for each unit.
+// Compilers stop with an error when they have evaluated too many operations at compile time. The limit of g++ is 32
+// million: a search took 4 million at its start, and up to 290 for each unit of `parts_of_ranks::work`. The limit of
+// clang is a million, of which a search takes up to 40 for each unit.
 #ifdef __clang__
 inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 17U;
 inline constexpr std::size_t most_work_when_compiling = 20'000;
@@ -72,8 +72,8 @@ inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 21U;
 inline constexpr std::size_t most_work_when_compiling = 90'000;
 #endif
 
-/// Returns whether the compiler may start a search, which examines pairs of states, and all ranks of each. With more
-/// ranks than a search examines, the compiler would still count them one by one.
+/// Returns whether the compiler may start a search, which compares the parts of all ranks in pairs of placements. With
+/// over `most_ranks_looked_at` ranks a search compares no parts, but the compiler would still enumerate the ranks.
 template <class Tensor>
 constexpr bool searched_when_compiling() noexcept {
   constexpr std::size_t dimensions = Tensor::rank;
@@ -88,7 +88,7 @@ constexpr bool searched_when_compiling() noexcept {
   return true;
 }
 
-/// Returns whether the compiler searches for the plan: all its inputs must be in the type of the tensor.
+/// Returns whether the compiler starts a search for the plan. The tensor's type must contain all extents.
 template <class Tensor>
 constexpr bool plans_when_compiling() noexcept {
   for (const axis& each : Tensor::axes::all) {
@@ -97,18 +97,18 @@ constexpr bool plans_when_compiling() noexcept {
   return Tensor::extents_type::dynamic_rank == 0 && searched_when_compiling<Tensor>();
 }
 
-/// This rank's data and their placements between two moves.
+/// This rank's data and their placements, before the first move or after a move.
 template <class T, std::size_t Rank, std::size_t Axes>
 struct held_part {
   std::array<placement, Axes> placed{};
   box<Rank> part;
   const T* data = nullptr;
-  T* writable = nullptr;  ///< the same, or null if the data are the caller's and read-only
+  T* writable = nullptr;  ///< equals `data`, or null if the data are the caller's and read-only
   scratch_array<T> owned{0};
 };
 
-/// Runs the moves of one redistribution. Uses placements as values, so that it is compiled once for all of them.
-/// `Partial` is the placement of partial results; void if there are none, so that elements need no addition.
+/// Runs the moves of one redistribution. Placements are values, not types, so that one instantiation runs many plans.
+/// `Partial` is the source's partial placement, or void if it has none; then elements need no addition.
 template <class T, std::size_t Rank, class Mesh, class Partial, class Options>
 class redistributing {
   static constexpr std::size_t axes = static_cast<std::size_t>(Mesh::dimensions);
@@ -116,12 +116,12 @@ class redistributing {
   using held_type = held_part<T, Rank, axes>;
 
  public:
-  /// Whether the redistribution writes to its source: it weights means in place.
+  /// Whether the redistribution writes to its source: means are weighted in place before they are added.
   static constexpr bool writes = std::is_same_v<Partial, partial<mean>>;
-  /// Whether a move may combine partial results. Data that become partial on the path are not combined.
+  /// Whether a move may combine partial results: if the source has some. Data that become partial are not combined.
   static constexpr bool reduces = !std::is_void_v<Partial>;
 
-  /// Redistributes `data`, placed as `placed`, into `out`. Partial means stand for `count` elements each.
+  /// Redistributes `data`, placed as `placed`, into `out`. If they are means, each is the mean of `count` elements.
   redistributing(const Mesh& mesh, const std::array<std::size_t, Rank>& sizes,
                  const std::array<placement, axes>& placed, std::conditional_t<writes, T*, const T*> data, T* out,
                  double count, const Options& options, const std::source_location& site)
@@ -140,7 +140,7 @@ class redistributing {
     if (!last) next.owned = scratch_array<T>(next.part.volume());
     next.writable = last ? out_ : next.owned.data();
     next.data = next.writable;
-    // Called only by moves that need a communicator: a slice may need no other rank.
+    // A function, because there is no communicator for a slice whose set of axes is empty.
     const auto comm = [&]() -> const auto& { return mesh_.along(move.along); };
     const block<T, Rank> target{next.writable, next.part};
     const block<const T, Rank> source{now_.data, now_.part};
@@ -208,7 +208,7 @@ class redistributing {
     }
   }
 
-  /// If ranks have copies, each receives from those that share its coordinates along the axes of the copies.
+  /// Exchanges slices. Along axes where ranks hold copies, a rank receives only from ranks at its own coordinates.
   void exchange(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
     axis_set copies = 0;
     for (std::size_t a = 0; a < axes; ++a) copies |= now_.placed[a].whole() ? 1U << a : 0U;
@@ -234,14 +234,14 @@ class redistributing {
   held_type now_;
 };
 
-/// The plan of a redistribution if all extents are in types. The search is abandoned if it takes the compiler too long.
+/// The plan of a redistribution, if the types contain all extents. The compiler abandons a search that takes too long.
 template <class From, class To>
 inline constexpr auto compiled_plan = plan_redistribution(
     From::extents_type::sizes, type_extents<typename From::mesh_type>(),
     placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
     sizeof(typename From::element_type), move_costs(), most_work_when_compiling);
 
-/// Returns whether the compiler finds the plan.
+/// Returns whether `compiled_plan` is the plan to use. If false, the plan is searched for at run time.
 template <class From, class To>
 constexpr bool planned_when_compiling() noexcept {
   if constexpr (plans_when_compiling<From>()) {
@@ -251,7 +251,7 @@ constexpr bool planned_when_compiling() noexcept {
   }
 }
 
-/// Returns the plan of a redistribution to placements `to`; searches only if the mesh does not have it stored.
+/// Returns the plan of a redistribution to placements `to`. The mesh stores plans, so each is searched for only once.
 template <class From, class Placements>
 auto remembered_plan_to(const Placements& to, const typename From::sizes_type& sizes,
                         const typename From::mesh_type& mesh) {
@@ -271,7 +271,7 @@ template <class From, class... Said>
 using redistributed_t =
     placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
 
-/// Throws because no sequence of moves exists: for placements that the types allow, this is an error of the library.
+/// Throws because the search found no sequence of moves. Should not happen: types without a sequence do not compile.
 template <class Mesh>
 [[noreturn]] HOCKET_COLD void refuse_unreachable(const Mesh& mesh, const std::source_location& site) {
   raise(errc::invalid_argument,
@@ -279,8 +279,8 @@ template <class Mesh>
         {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
 }
 
-/// Returns the source of a redistribution: the tensor if it was moved in, which is freed when the redistribution is
-/// complete; else the caller's tensor, or a copy if the redistribution `Writes` to it.
+/// Returns the source of a redistribution: by value if the tensor was moved in, so that it is freed when the
+/// redistribution is complete; a copy if the redistribution `Writes` to it; else a reference to the caller's tensor.
 template <bool Writes, class Tensor>
 decltype(auto) source_of(Tensor&& tensor) {
   using original = std::remove_cvref_t<Tensor>;
@@ -329,8 +329,8 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
   }
 }
 
-/// Throws if the number of elements that the means in `to` stand for is not set; sets the means to NaN if it is 0.
-/// Called last, so that no other rank waits; also if nothing was reduced, because each of these axes has one rank.
+/// Throws if the count of the means in `to` (see `sharded_tensor::count`) is not set; sets the means to NaN if it is 0.
+/// Called after the last move, so that no rank waits for one that throws; also if the axes have one rank each.
 template <class To>
 void check_means(To& to, const std::source_location& site) {
   using T = typename To::element_type;
@@ -351,12 +351,12 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
 
 }  // namespace detail
 
-/// Returns `tensor`, placed as in `Said` along the axes that it names, and as before along the others. Uses the
-/// cheapest sequence of moves: see shard/redistribution_plan.hpp.
+/// Returns `tensor` in other placements: those in `Said` (see `on`) along the axes that `Said` names, and the same as
+/// before along other axes. Uses the cheapest sequence of moves: see shard/redistribution_plan.hpp.
 ///
 /// Collective over the ranks of the mesh. Exact: elements are sent unchanged, and only partial results are combined;
-/// parts may be uneven or empty. A tensor that is moved in passes its storage to the result if nothing moves. Options,
-/// order, progress and errors as for the collectives.
+/// parts may be uneven or empty. If the plan has no moves, a tensor that is moved in passes its storage to the result.
+/// Options, order, progress and errors are as for the collectives: see collective/all_reduce.hpp.
 template <class... Said, tensor_type Tensor, call_options Options = options<>>
   requires(!(tensor_type<Said> || ...) && detail::is_redistributed<Tensor, Said...>)
 auto redistribute(Tensor&& tensor, const Options& options = {},
@@ -404,9 +404,9 @@ std::string plan_text(const From& tensor, const Plan& plan) {
 
 }  // namespace detail
 
-/// Describes the moves of `redistribute<Said...>(tensor)`, with bytes and costs. Local; moves no data. Bytes are those
-/// that the ranks of a group receive together, for the group that receives most; for an all_reduce, the minimum of all
-/// algorithms, because a short one sends more to save rounds.
+/// Describes the moves of `redistribute<Said...>(tensor)`, with bytes and predicted times. Local; moves no data. Bytes
+/// are those that all ranks of a communicator receive, for the communicator that receives most. For an all_reduce they
+/// are the minimum of all algorithms; the algorithm for short vectors sends more bytes in fewer rounds.
 template <class... Said, tensor_type Tensor>
   requires(!(tensor_type<Said> || ...) && detail::has_explained_moves<Tensor, Said...>)
 std::string explain_redistribution(const Tensor& tensor,
