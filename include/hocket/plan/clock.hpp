@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The times of all actions and messages of a plan, without running it: `plan::trace` advances a virtual clock along
-/// the dependencies on all ranks, and reports each action and each message with its times.
+/// `plan::trace` computes the times of all actions and messages of a plan without running it. It simulates all ranks
+/// with a virtual clock and a cost model, and reports each action and each message with its times.
 ///
-/// The simulation is deterministic: events at equal times are served in the order in which they were requested. It
+/// The simulation is deterministic: events at equal times are served in the order in which they were scheduled. It
 /// takes about a tenth of a microsecond per message, and memory for the messages in flight, not for the whole plan.
 #pragma once
 
@@ -26,19 +26,19 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// One action with its times, in seconds from the start of all ranks.
+/// One action with its times, in seconds from the common start of all ranks.
 struct timed_action {
   int rank = 0;
   unsigned lane = 0;
   unsigned index = 0;       ///< in its lane
   action what;              ///< the action
-  std::uint64_t bytes = 0;  ///< moved or combined
-  double reached = 0;       ///< when the lane reached it
-  double begin = 0;         ///< when it starts, after all waits
+  std::uint64_t bytes = 0;  ///< moved or combined, per source
+  double reached = 0;       ///< when the lane reached the action
+  double begin = 0;         ///< when the action starts, after all waits
   double end = 0;           ///< when the lane continues with its next action
 };
 
-/// A message with the actions at its two ends, or a flag in transit from `signal` or `push` to `wait`.
+/// A message with its sending and its receiving action, or a flag with its `signal` or `push` and its `wait`.
 struct timed_transfer {
   int from_rank = 0;        ///< the sender
   unsigned from_lane = 0;   ///< the sender's lane
@@ -46,10 +46,10 @@ struct timed_transfer {
   int to_rank = 0;          ///< the receiver
   unsigned to_lane = 0;     ///< the receiver's lane
   unsigned to_index = 0;    ///< the receiver's action in that lane
-  bool flag = false;        ///< a flag, not a message
+  bool flag = false;        ///< true for a flag, false for a message
   std::uint64_t bytes = 0;  ///< of the message
-  double start = 0;         ///< when the message got the sender's port, or the flag was set
-  double arrival = 0;       ///< when it arrives
+  double start = 0;         ///< when the sender's port begins to send the message, or the flag is set
+  double arrival = 0;       ///< when the message or flag arrives
 };
 
 namespace detail {
@@ -61,7 +61,7 @@ namespace detail {
         {.rank = rank, .ranks = ranks, .lane = static_cast<int>(lane), .step = static_cast<int>(index)});
 }
 
-/// The simulation behind `trace`. Lanes run until they wait; messages that compete for a port are served by time.
+/// The simulation of `trace`. A lane runs until it waits. Messages of a rank's port (network link) take turns by time.
 template <class Plan, class Observer>
 class clock {
  public:
@@ -105,14 +105,14 @@ class clock {
     std::uint32_t next = 0;
     std::uint32_t length = 0;
     std::uint32_t undrained = 0;  ///< number of sends that have not drained
-    std::int32_t awaited = 0;     ///< number of peers that the current `wait` has passed
-    bool joining = false;
-    double time = 0;     ///< when the lane reached action `next`
-    double ready = 0;    ///< earliest start of action `next`, as far as known
-    double drained = 0;  ///< when the last send drained
+    std::int32_t awaited = 0;     ///< number of peers whose flags the current `wait` has received
+    bool joining = false;         ///< waits until its earlier sends have drained
+    double time = 0;              ///< when the lane reached action `next`
+    double ready = 0;             ///< earliest start of action `next`, as far as known
+    double drained = 0;           ///< when the last send drained
   };
 
-  /// Times at which a rank's ports and its processor are free again.
+  /// Times at which a rank's outgoing port, incoming port and processor are free again, in seconds.
   struct rank_resources {
     double out = 0;
     double in = 0;
@@ -141,7 +141,7 @@ class clock {
     if (lane != nobody) ready_.push_back(lane);
   }
 
-  /// Runs a lane until it waits. If a rank has several lanes, they take turns, so that each action runs at its time.
+  /// Runs a lane until it waits. With several lanes per rank, each action is an event, so that lanes run in time order.
   constexpr void advance(std::uint32_t number) {
     lane_state& lane = lanes_[number];
     while (lane.next != lane.length) {
@@ -154,7 +154,7 @@ class clock {
     }
   }
 
-  /// Returns whether everything that `what` waits for is known; `lane.ready` is then the earliest start of `what`.
+  /// Returns whether all that `what` waits for has a known time; `lane.ready` is then the earliest start of `what`.
   constexpr bool can_begin(std::uint32_t number, lane_state& lane, const action& what) {
     lane.ready = std::max(lane.ready, lane.time);
     if (what.join) {
@@ -224,7 +224,7 @@ class clock {
     }
   }
 
-  /// Handles a message that has got the sender's port and now needs the receiver's.
+  /// Handles a message that the sender's port begins to send: reserves the receiver's port, and computes the arrival.
   constexpr void arrive(std::uint32_t index) {
     queued_message& message = mailboxes_.at(index);
     double& port = rank_resources_[static_cast<std::size_t>(mailboxes_.box(message.box).to)].in;
@@ -287,14 +287,14 @@ class clock {
   std::vector<rank_resources> rank_resources_;
   mailbox_table mailboxes_;
   std::vector<std::uint32_t> ready_;  ///< lanes that can continue now
-  std::vector<event> event_queue_;    ///< heap, earliest first
+  std::vector<event> event_queue_;    ///< heap, earliest event first
   std::uint64_t order_ = 0;
   double now_ = 0;
 };
 
 }  // namespace detail
 
-/// Returns the layout of a vector of `bytes` bytes under `plan`, rounded up to a multiple of the number of blocks.
+/// Returns the layout under `plan` of a vector of `bytes` bytes, rounded up to a multiple of the number of blocks.
 template <algorithm Plan>
 constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
   const auto blocks = static_cast<std::uint32_t>(plan.collective().blocks(ranks));
@@ -321,8 +321,8 @@ constexpr void check_question(const char* plan, int ranks, const cost_model& mod
 /// Calls `observer.performed(timed_action)` for each action and `observer.transferred(timed_transfer)` for each message
 /// and flag. A transfer is reported after the action that sends it and before the action that receives it. Actions of
 /// one lane are reported in order; across lanes the order is a possible order of execution, not the order of times.
-/// Raises errc::invalid_argument if the plan does not complete, if it names peers or chunks that do not exist, if
-/// `ranks` is less than 1, and if the model is invalid.
+/// Raises errc::invalid_argument if the plan does not complete or names peers or chunks that do not exist, if `ranks`
+/// is less than 1, or if the cost model is invalid.
 template <algorithm Plan, class Observer>
 constexpr void trace(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model, Observer&& observer) {

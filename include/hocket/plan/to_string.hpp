@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Actions and plans as text, for error messages and for inspection: one line per action, such as
-/// `send out[3..5) to rank 2 on channel 1 (join)`. Places in `in` and `out` are chunks, in `scratch` slots; `op` is the
-/// reduction operation, with its operands in the order in which they are combined.
+/// Actions and plans as text, for error messages and inspection. `send out[3..5) to rank 2 on channel 1 (join)`: sends
+/// chunks 3 and 4 of `out` after all earlier sends of the lane have drained. Indices count chunks in `in` and `out`,
+/// and slots in `scratch`. `op` is the reduction operation, between its operands in order. See plan/action.hpp.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -66,7 +66,7 @@ inline std::string channel_text(const action& what) {
   return what.channel == 0 ? std::string() : hocket::detail::concat({" on channel ", what.channel});
 }
 
-/// Returns whether one of the named places is the chunk that gives the length, so that the text can omit the chunk.
+/// Returns whether source or target begins at chunk `what.chunk`, which gives the length: the text then omits it.
 inline bool says_its_chunk(const action& what) {
   const auto is_chunk = [&](region where, std::uint32_t at) {
     return (where == region::in || where == region::out) && at == what.chunk;
@@ -113,7 +113,7 @@ inline std::string to_string(const action& what) {
   return text;
 }
 
-/// Returns the actions of one rank, one per line; if there are several lanes, each one below a line with its number.
+/// Returns the actions of one rank, one per line. If the rank has several lanes, a line with its number precedes each.
 template <algorithm Plan>
 std::string to_string(const Plan& plan, int ranks, int rank) {
   const unsigned lanes = plan.shape(ranks).lanes;
@@ -131,7 +131,7 @@ std::string to_string(const Plan& plan, int ranks, int rank) {
   return text;
 }
 
-/// Returns the whole plan as text: one line that describes it, then the actions of each rank.
+/// Returns the whole plan as text: one line with its name, collective and sizes, then the actions of each rank.
 template <algorithm Plan>
 std::string to_string(const Plan& plan, int ranks) {
   const shape form = plan.shape(ranks);
