@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Arguments of a plan that is enqueued on a stream, and checks whether a stream can run the plan.
+/// What a plan needs in order to run on a device stream (`stream_binding`), and checks whether streams can run it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -22,21 +22,21 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// A plan bound to device buffers of elements, an element type and an operation; `in` may alias its part of `out`.
+/// A plan bound to device buffers, an element type and an operation. `in` may be the same memory as its part of `out`.
 struct stream_binding {
   plan::any_algorithm plan;
   std::size_t block_elements = 0;  ///< see plan::layout; the collective determines the number of blocks
   const kernel::stream_kernel* element_kernel = nullptr;
   const void* operation = nullptr;  ///< passed to the element kernel at each enqueue
-  std::uint64_t in = 0;
-  std::uint64_t out = 0;
-  /// All ranks are on one device, and the first rank combines for all in one launch, in rank order. `plan` is an
-  /// all_reduce that only provides the name; the element kernel has `to_all`.
+  std::uint64_t in = 0;             ///< device address of the contribution
+  std::uint64_t out = 0;            ///< device address of the result
+  /// True: all ranks are on one device, and rank 0 combines the contributions of all in one kernel launch, in rank
+  /// order. `plan` then only provides the name and the collective, all_reduce; `element_kernel->to_all` must be set.
   bool fused = false;
   plan::combination_order order = plan::combination_order::any_order;  ///< the weakest order that is acceptable
   step_observer observer = {};                                         ///< called for each action after it was enqueued
   std::uint64_t types = 0;  ///< hash of element type and operation, equal on all ranks
-  failure refused = {};     ///< error that this rank has found: then no rank binds
+  failure refused = {};     ///< error in this rank's arguments; if any rank has one, no rank binds
 };
 
 inline plan::layout layout_of(const stream_binding& bound, int ranks) {
@@ -44,18 +44,18 @@ inline plan::layout layout_of(const stream_binding& bound, int ranks) {
   return {bound.block_elements, static_cast<std::uint32_t>(bound.plan.collective().blocks(ranks)), shape.pieces};
 }
 
-/// Range of bytes of the whole vector that a rank's buffer holds.
+/// Returns the range, in bytes of the whole vector, that the buffer `where` of rank `rank` holds.
 inline plan::extent bytes_of(const stream_binding& bound, plan::region where, int ranks, int rank) {
   const plan::extent elements = extent_of(bound.plan.collective().kind, where, layout_of(bound, ranks), rank);
   return {elements.begin * bound.element_kernel->size, elements.size * bound.element_kernel->size};
 }
 
-/// True if the contribution lies where its result will; sets `wrong` if the two overlap in any other way.
+/// Returns whether `in` is the same memory as its part of `out`; sets `wrong` if the two overlap in any other way.
 inline bool lies_in_place(const stream_binding& bound, int ranks, int rank, failure& wrong) {
   const plan::extent in = bytes_of(bound, plan::region::in, ranks, rank);
   const plan::extent out = bytes_of(bound, plan::region::out, ranks, rank);
   if (bound.in == 0 || in.size == 0 || out.size == 0) return false;
-  if (bound.in + out.begin == bound.out + in.begin) return true;  // equal elements have equal addresses
+  if (bound.in + out.begin == bound.out + in.begin) return true;  // each element has one address in both
   if (bound.in < bound.out + out.size && bound.out < bound.in + in.size) {
     wrong = make_failure(
         errc::invalid_argument,
@@ -64,7 +64,7 @@ inline bool lies_in_place(const stream_binding& bound, int ranks, int rank, fail
   return false;
 }
 
-/// Returns why a stream can't run one action of `rank`; empty if it can.
+/// Returns why a stream can't run the action `each` of `rank`; empty if it can.
 inline std::string refused_by_streams(const stream_binding& bound, const plan::action& each, const plan::shape& shape,
                                       int ranks, int rank, unsigned tags) {
   using plan::action_kind;
@@ -124,7 +124,7 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
   return {};
 }
 
-/// True if a rank combines its data with a message.
+/// Returns whether any action of `rank` combines the rank's data with a message.
 inline bool combines_messages(const plan::merged_lanes& order, int rank) {
   const auto& steps = order.steps[static_cast<std::size_t>(rank)];
   return std::any_of(steps.begin(), steps.end(),
@@ -145,7 +145,7 @@ inline failure refused_fused(const stream_binding& bound, int ranks, bool one_de
                       "one launch for all ranks requires all ranks on one device: choose two_shot");
 }
 
-/// True if any rank's actions read `where` of a peer; a receiver reads sent data from the sender's memory.
+/// Returns whether a rank reads region `where` of a peer. This includes sends: the receiver reads the sender's memory.
 inline bool is_read_by_peers(const plan::merged_lanes& order, plan::region where) {
   for (const auto& steps : order.steps) {
     for (const plan::merged_step& each : steps) {
