@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Small files in shared directories: written completely or not at all, listed, removed. Also random names for them.
+/// Functions for small files in directories that several processes share, and random names for such files.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -41,7 +41,7 @@ inline std::string random_name() {
   return text;
 }
 
-/// Returns the names in a directory; none if it cannot be read.
+/// Returns the names of all entries of a directory, temporary files of `write_file` included. Ignores read errors.
 inline std::vector<std::string> list_directory(const std::string& path) {
   struct close_directory {
     void operator()(DIR* open) const noexcept { ::closedir(open); }
@@ -56,7 +56,7 @@ inline std::vector<std::string> list_directory(const std::string& path) {
   return names;
 }
 
-/// Reads a file into `content`. Returns false if the file does not exist or cannot be read.
+/// Reads a file into `content`. Returns false, with undefined `content`, if the file does not exist or can't be read.
 inline bool read_file(const std::string& path, std::vector<std::byte>& content) {
   content.clear();
   const file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -71,7 +71,7 @@ inline bool read_file(const std::string& path, std::vector<std::byte>& content) 
   }
 }
 
-/// Writes `directory`/`name` so that readers see the complete file or none. Replaces an older file of that name.
+/// Writes `directory`/`name` by renaming a temporary file, so that no reader sees a part. Replaces an existing file.
 inline failure write_file(const std::string& directory, const std::string& name, std::span<const std::byte> content) {
   const std::string temporary = hocket::detail::concat({directory, "/.new-", random_name()});
   const std::string path = directory + '/' + name;
@@ -84,10 +84,10 @@ inline failure write_file(const std::string& directory, const std::string& name,
   return cause;
 }
 
-/// Creates `path` if it does not exist. Its parent must exist.
+/// Creates directory `path` if it does not exist. The parent must exist. Ignores errors: later uses of `path` fail.
 inline void make_directory(const std::string& path) noexcept { ::mkdir(path.c_str(), 0777); }
 
-/// Removes a directory of plain files, as far as possible. Several processes may do so at the same time.
+/// Removes a directory without subdirectories. Ignores errors. Several processes may remove it at the same time.
 inline void remove_flat_directory(const std::string& path) {
   for (const std::string& name : list_directory(path)) ::unlink((path + '/' + name).c_str());
   ::rmdir(path.c_str());
