@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The loops over elements, as a table of functions.
+/// The loops that copy and combine elements, as a table of functions for each operation and type.
 ///
-/// The engine moves bytes and does not know the element type; it calls these functions. One table per operation and
-/// type means that the engine is compiled only once, and costs nothing above 1 KiB. The loops avoid three traps: g++ at
-/// -O2 does not vectorise floating-point loops, which costs a factor of 3 to 4; a number of operands that is known only
-/// at run time costs another factor of 4; and a loop of few instructions takes up to twice as long, depending on where
-/// the linker places it.
+/// The engine moves bytes and does not know the element type. It calls functions of such a table, so it is compiled
+/// only once; above 1 KiB the indirect calls cost nothing. The loops avoid three traps: g++ at -O2 does not vectorise
+/// floating-point loops, which costs a factor of 3 to 4; a number of operands that is known only at run time costs
+/// another factor of 4; and a loop of few instructions can take twice as long, depending on where the linker places it.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,8 +18,8 @@
 #include <type_traits>
 #include <utility>
 
-/// Optimises one function like -O3, whatever the flags of the including program. `…_AND_UNROLL` also unrolls its loops.
-/// clang does both at -O2 anyway.
+/// Makes g++ optimise one function like -O3, whatever the flags of the including program; the second macro also unrolls
+/// its loops. clang does both at -O2.
 #if defined(__GNUC__) && !defined(__clang__)
 #define HOCKET_VECTORIZE __attribute__((optimize("O3")))
 #define HOCKET_VECTORIZE_AND_UNROLL __attribute__((optimize("O3", "unroll-loops")))
@@ -38,15 +37,15 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) { std::mem
 
 }  // namespace detail
 
-/// The element loops of one operation on one type. All counts are in elements; pointers need only the alignment of
-/// their type. A destination may be the same memory as a source, but not a shifted part of it.
+/// The element loops of one operation on one type. `count` is in elements; pointers need only the alignment of the
+/// type. A destination may be the same memory as a source, but must not overlap a source in any other way.
 struct element_kernel {
-  std::size_t size = 1;  ///< bytes of one partial result
+  std::size_t size = 1;  ///< bytes of one element, which is a partial result
   /// to[i] = a[i] ∘ b[i]
   void (*two)(const void* op, void* to, const void* a, const void* b, std::size_t count) = nullptr;
   /// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order: from the left, or in the tree of `in_fixed_tree<Op>`
   void (*many)(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) = nullptr;
-  /// to = from, for memory that does not overlap
+  /// to = from; the two must not overlap
   void (*copy)(void* to, const void* from, std::size_t bytes) = &detail::copy_bytes;
 };
 
@@ -68,7 +67,7 @@ HOCKET_VECTORIZE_AND_UNROLL void combine_two(const void* op, void* to, const voi
   }
 }
 
-/// Element i of the sources, for `fixed_tree_over`.
+/// Access to element `i` of each source, and the combination of two elements, for `fixed_tree_over`.
 template <class Op, class T, std::size_t Sources>
 struct sources_at {
   using reduction = hocket::reduction<Op, T>;
@@ -82,7 +81,7 @@ struct sources_at {
   partial combine(const partial& a, const partial& b) const { return reduction::combine_partials(op, a, b); }
 };
 
-/// to[i] = first[i] ∘ rest[i] ∘ …, with a pointer for each source: g++ does not vectorise a loop over sources inside
+/// to[i] = first[i] ∘ rest[i] ∘ …. Each source is an argument: g++ does not vectorise a loop over sources inside
 /// another loop, and wide loads from an array of pointers would stall on the caller's narrower stores.
 template <class Op, class T, class... Partial>
 HOCKET_VECTORIZE void combine_fixed(const Op& op, typename reduction<Op, T>::partial* to, std::size_t count,
@@ -117,8 +116,8 @@ HOCKET_VECTORIZE void add_to_tile(const Op& op, typename reduction<Op, T>::accum
   }
 }
 
-/// Combines any number of sources in tiles of accumulators, four more sources in each pass over a tile. A tile is
-/// written only after all sources were read, because the destination may be one of them.
+/// Combines any number of sources in tiles of accumulators: each pass over a tile adds four sources. A tile is copied
+/// to the destination only after all sources were read, because the destination may be one of them.
 template <class Op, class T>
 HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
                                     std::size_t sources, std::size_t count) {
@@ -141,7 +140,7 @@ HOCKET_VECTORIZE void combine_tiled(const Op& op, typename reduction<Op, T>::par
   }
 }
 
-/// Combines any number of sources, two operands at a time.
+/// Combines any number of sources tile by tile, with two operands in each pass over a tile.
 template <class Op, class T>
 void combine_in_pairs(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
                       std::size_t sources, std::size_t count) {
@@ -160,7 +159,7 @@ void combine_in_pairs(const Op& op, typename reduction<Op, T>::partial* to, cons
   }
 }
 
-/// Combines any number of sources in the fixed tree: each level has a tile of partial results, or of a source.
+/// Combines any number of sources in the fixed tree. Each level holds a tile of a source, or of partial results.
 template <class Op, class T>
 HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>::partial* to, const void* const* from,
                                          std::size_t sources, std::size_t count) {
@@ -183,14 +182,14 @@ HOCKET_VECTORIZE void combine_tiled_tree(const Op& op, typename reduction<Op, T>
   }
 }
 
-/// Combines as many sources as there are indices.
+/// Combines as many sources as there are indices in `K`.
 template <class Op, class T, std::size_t... K>
 void combine_known(const Op& op, void* to, const void* const* from, std::size_t count, std::index_sequence<K...>) {
   using partial = typename reduction<Op, T>::partial;
   combine_fixed<Op, T>(op, static_cast<partial*>(to), count, static_cast<const partial*>(from[K])...);
 }
 
-/// Up to 8 sources have one loop for each number: in tiles, 5 to 7 sources took three times as long.
+/// Each number of sources up to 8 has its own loop, because in tiles 5 to 7 sources took three times as long.
 template <class Op, class T>
 void combine_at_once(const Op& op, void* to, const void* const* from, std::size_t sources, std::size_t count) {
   switch (sources) {
@@ -224,12 +223,12 @@ void combine_many(const void* op, void* to, const void* const* from, std::size_t
 
 }  // namespace detail
 
-/// The loops for combining partial results of `Op` on `T`.
+/// The table for combining partial results of `Op` on `T`.
 template <class Op, class T>
 inline constexpr element_kernel element_kernel_of{sizeof(typename reduction<Op, T>::partial),
                                                   &detail::combine_two<Op, T>, &detail::combine_many<Op, T>};
 
-/// For collectives that only move data.
+/// The table for collectives that only move data.
 template <class T>
 inline constexpr element_kernel copy_kernel_of{sizeof(T), nullptr, nullptr};
 
