@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Faults to inject, with rank and step: a value that is equal on all ranks, written by hand or drawn from a seed.
+/// The list of faults to inject, each with its rank and step. It must be equal on all ranks; see `draw_faults`.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -18,24 +18,24 @@ namespace adaptor {
 
 /// Kinds of faults.
 enum class fault_kind : std::uint8_t {
-  delay,      ///< the step is delayed by `time`: a message or flag is sent or seen later
+  delay,      ///< the rank's step is delayed by `time`: it sends or sees a message or flag later
   drop,       ///< the next message or flag of the rank does not arrive
   duplicate,  ///< the rank's next message is sent twice
-  truncate,   ///< the rank's next message ends too early
+  truncate,   ///< the end of the rank's next message is missing
   corrupt,    ///< one bit of the rank's next message is flipped
   cut,        ///< nothing arrives any more between the rank and `peer`, in either direction
-  stop,       ///< the rank does nothing for `time`, and does not even answer
-  kill        ///< the rank does nothing any more; its own call fails with `aborted`
+  stop,       ///< the rank does nothing for `time`, and does not answer control messages either
+  kill        ///< the rank does nothing any more; its current call fails with `aborted`
 };
 inline constexpr int fault_kinds = 8;  ///< number of kinds
 
-/// Happens when rank `rank` reaches its `step`-th step: an action of a plan, or a message of `send`; counted from 0
-/// over all its calls. Ranks are those of the world.
+/// Happens when rank `rank` reaches step `step`. A step is an action of a plan or a message of `send`; a rank counts
+/// its steps from 0 over all its calls. Ranks are those of the world, not of a communicator.
 struct fault {
   fault_kind what = fault_kind::delay;  ///< the kind
   int rank = 0;
-  std::uint64_t step = 0;                  ///< see above
-  int peer = 0;                            ///< for `cut`
+  std::uint64_t step = 0;                  ///< number of the rank's step, from 0
+  int peer = 0;                            ///< for `cut`, which also happens at this step of `peer`
   std::chrono::nanoseconds time{100'000};  ///< for `delay` and `stop`
 
   friend constexpr bool operator==(const fault&, const fault&) = default;
@@ -47,7 +47,7 @@ constexpr const char* to_string(fault_kind what) noexcept {
   return names[static_cast<int>(what)];
 }
 
-/// "cut rank 2 from rank 0 at step 17".
+/// Returns a text such as "cut rank 2 from rank 0 at step 17".
 inline std::string to_string(const fault& each) {
   std::string text = hocket::detail::concat({to_string(each.what), " rank ", each.rank});
   if (each.what == fault_kind::cut) hocket::detail::append(text, {" from rank ", each.peer});
@@ -67,12 +67,12 @@ inline std::string to_string(const faults& all) {
   return text.empty() ? "no fault" : text;
 }
 
-/// Draws one to three faults of `kinds` among the first `steps` steps of `ranks` ranks. Equal arguments give equal
-/// faults on all machines.
+/// Draws one to three faults of `kinds` in the first `steps` steps of `ranks` ranks; each lasts at most `longest`.
+/// Equal arguments give equal faults on all machines.
 inline faults draw_faults(std::uint64_t seed, int ranks, std::uint64_t steps, const std::vector<fault_kind>& kinds,
                           std::chrono::nanoseconds longest = std::chrono::milliseconds(2)) {
   if (ranks < 1 || steps == 0 || kinds.empty()) return {};
-  std::mt19937_64 random(seed);  // its values, unlike those of distributions, are the same everywhere
+  std::mt19937_64 random(seed);  // the standard fixes the values of engines, but not those of distributions
   const auto below = [&](std::uint64_t bound) { return random() % bound; };
   const std::int64_t most = std::max<std::int64_t>(longest.count(), 1);
   faults all(1 + below(3));

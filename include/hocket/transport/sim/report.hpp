@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The failure to report when nothing in a simulated world can make progress: which ranks wait, and for which ranks.
+/// The failure of a simulated world in which no operation can make progress: which ranks wait, and for which peers.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,8 +16,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
 
-/// Names the first few of `alive` lanes that have not completed, and of ranks that wait in `send` or `recv`. Returns no
-/// failure if none waits.
+/// Returns a failure whose reason names up to 8 waiting lanes and ranks that wait in `send` or `recv`; no failure if
+/// none waits. `alive` is the number of lanes that have not completed. The failure's context is that of the first one.
 inline failure report_waiting(lane_table& lanes, std::uint64_t alive, const group_table& groups) {
   constexpr unsigned most_named = 8;
   unsigned named = 0;
