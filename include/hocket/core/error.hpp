@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One error type for all failures, so that a program can test *what* failed (a condition that compares by value, also
-/// across shared objects) and a person can read *where*: operation, sequence number, step, peer, call.
+/// One error type for all failures. A program can test *what* failed: codes are equal if their values are, also across
+/// shared objects. A person can read *where*: operation, sequence number, step, peer, call.
 ///
 /// Layers below the public functions never throw on a communication failure: they return a `failure`, a value. The
 /// public function turns it into a thrown `error`, or into the caller's `std::error_code&`. Under -fno-exceptions
-/// the throwing forms print the error and call `std::terminate`; programs built so use the `std::error_code&` forms.
+/// the throwing forms print the error and call `std::terminate`; such programs use the `std::error_code&` forms.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -23,7 +23,7 @@ HOCKET_BEGIN_NAMESPACE
 
 /// The kinds of failures. Values are stable; 0 is never an error.
 enum class errc : int {
-  timeout = 1,       ///< the deadline passed while a peer was still expected
+  timeout = 1,       ///< the deadline passed while the operation waited for a peer
   aborted,           ///< `abort()` or a stop token ended the operation
   peer_lost,         ///< a peer process is gone
   mismatch,          ///< ranks called different operations, counts, types or algorithms
@@ -48,7 +48,7 @@ class HOCKET_EXPORT_TYPE error_category final : public std::error_category {
   std::string message(int condition) const override;
 
   using std::error_category::equivalent;  // the other overload stays visible
-  /// By value and by name, not by address: two shared objects may each hold an instance of this category.
+  /// Compares value and category name, not addresses: two shared objects may each have an instance of this category.
   bool equivalent(const std::error_code& code, int condition) const noexcept override {
     return code.value() == condition && std::string_view(code.category().name()) == name();
   }
@@ -92,7 +92,7 @@ struct failure {
   /// The whole message, as `error::what()` shows it.
   std::string message() const;
 
-  /// Where and why, for quoting in the message of another failure, which names error code and ranks itself.
+  /// Returns where and why, to be quoted in another failure's message, which has its own error code and ranks.
   std::string quoted() const;
 };
 
@@ -105,14 +105,14 @@ HOCKET_DETAIL_RARE HOCKET_DECL failure make_failure(errc code, std::string reaso
 class outcome {
  public:
   outcome() noexcept = default;
-  /// A failure.
+  /// Holds `cause`, or success if `cause` is no failure.
   outcome(failure cause) noexcept  // NOLINT: implicit, so that functions can return a failure
       : cause_(cause ? kept(std::move(cause)) : nullptr) {}
 
   bool failed() const noexcept { return cause_ != nullptr; }  ///< true if this holds a failure
   /// The failure's code; no error on success.
   std::error_code code() const noexcept { return failed() ? cause_->code : std::error_code(); }
-  /// Must be called only if `failed()`.
+  /// The failure. Must be called only if `failed()`.
   const failure& cause() const noexcept { return *cause_; }
 
  private:
@@ -134,7 +134,7 @@ class HOCKET_EXPORT_TYPE error : public std::system_error {
   const char* what() const noexcept override { return text_.c_str(); }      ///< the whole message
   const error_context& context() const noexcept { return cause_.context; }  ///< where it failed
   const std::string& reason() const noexcept { return cause_.reason; }      ///< one sentence for the user
-  const failure& cause() const noexcept { return cause_; }                  ///< all of it as a value
+  const failure& cause() const noexcept { return cause_; }                  ///< code, reason and context
 
  private:
   failure cause_;

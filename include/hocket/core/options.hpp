@@ -2,9 +2,9 @@
 /// @file
 /// The options of one call, as one value: `with(ring, timeout(5s), require(run_to_run))`.
 ///
-/// Each option is a *property*, a small type with a `kind`. A collective names the kinds that it supports; any other is
-/// a compile error, so that nothing that the caller relies on is ignored silently. `hint(p)` makes p optional: it is
-/// used where possible, and ignored elsewhere. Requirements can't be optional: `hint(require(...))` does not compile.
+/// Each option is a *property*, a small type with a `kind`. A collective names the kinds that it supports; other kinds
+/// do not compile, so that no property is ignored silently. `hint(p)` makes the property p optional: a call uses p
+/// where possible, and ignores it elsewhere. Requirements can't be optional: `hint(require(...))` does not compile.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -51,7 +51,7 @@ inline constexpr int count_of_kind = (0 + ... + static_cast<int>(std::is_same_v<
 template <class Kind, class... Kinds>
 inline constexpr bool is_one_of = (std::is_same_v<Kind, Kinds> || ...);
 
-/// Stores one property as a separate base class, which is found by the property's kind.
+/// Base class of `options` that stores one property. Each property has its own base class.
 template <class Property>
 struct held {
   Property value;
@@ -79,7 +79,7 @@ class options : detail::held<Properties>... {
   template <class Kind>
   static constexpr bool has = detail::count_of_kind<Kind, Properties...> > 0;
 
-  /// Returns the property of `Kind`, hinted or not. It must be present.
+  /// Returns the property of `Kind`, also if it is hinted. Does not compile if there is none.
   template <class Kind>
   constexpr const auto& at() const noexcept {
     return find<Kind, Properties...>();
@@ -100,13 +100,13 @@ class options : detail::held<Properties>... {
   static constexpr bool only =
       ((detail::is_hinted<Properties>::value || detail::is_one_of<typename Properties::kind, Kinds...>)&&...);
 
-  /// Returns these properties and `one`.
+  /// Returns these options with `one` as an additional property.
   template <class More>
   constexpr options<Properties..., More> and_also(More one) const {
     return options<Properties..., More>(static_cast<const detail::held<Properties>&>(*this).value..., std::move(one));
   }
 
-  /// Returns these properties without that of `Kind`.
+  /// Returns these options without the property of `Kind`, if any.
   template <class Kind>
   constexpr auto without() const {
     return std::apply(
@@ -195,9 +195,9 @@ constexpr auto with(Values... values) {
   return options(detail::as_property(std::move(values))...);
 }
 
-/// Makes a property optional. It is ignored by calls that do not support its kind, an algorithm also where it can't
-/// run, and a wire type also where the operation can't combine it or `require(rank_count_invariant)` forbids rounding.
-/// `require(...)` can't be hinted: the caller relies on it, and would not notice that it was ignored.
+/// Makes a property optional. Calls that do not support its kind ignore it. A hinted algorithm is also ignored where it
+/// can't run, and a hinted wire type where the operation can't combine it or `require(rank_count_invariant)` forbids
+/// rounding. `require(...)` can't be hinted, because a caller would not notice that a guarantee is missing.
 template <class Value>
 constexpr auto hint(Value value) {
   auto wish = detail::as_property(std::move(value));
@@ -215,7 +215,7 @@ struct timeout_property {
   std::chrono::nanoseconds duration;  ///< how long the call may wait
 };
 
-/// How long the call may wait for its peers: 0 or more. By default the communicator's timeout, 60 s unless it was set.
+/// Option that limits how long a call waits for peers: 0 or more. Default: the communicator's timeout, 60 s unless set.
 template <class Rep, class Period>
 constexpr timeout_property timeout(std::chrono::duration<Rep, Period> duration) noexcept {
   return {detail::saturated(duration)};
@@ -233,20 +233,20 @@ constexpr timeout_property timeout(Number) noexcept {
 
 // ── Exactness ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// All ranks get the same bits. Always guaranteed.
+/// Guarantee: all ranks get the same bits. Every call gives this guarantee.
 struct same_on_all_ranks_t {};
 inline constexpr same_on_all_ranks_t same_on_all_ranks{};
 
-/// Same ranks, same sizes, same algorithm: same bits in every run. Guaranteed by every algorithm with a fixed order.
+/// Guarantee: the same ranks, sizes and algorithm yield the same bits in every run. Needs a fixed order.
 struct run_to_run_t {};
 inline constexpr run_to_run_t run_to_run{};
 
-/// Same bits for any algorithm, transport and kind of memory, with the same number of ranks: contributions are combined
-/// in one binary tree over the ranks, in rank order. See operation/fixed_tree.hpp.
+/// Guarantee: for a given number of ranks, the bits do not depend on algorithm, transport or kind of memory, because
+/// contributions are combined in one binary tree over the ranks, in rank order. See operation/fixed_tree.hpp.
 struct fixed_tree_t {};
 inline constexpr fixed_tree_t fixed_tree{};
 
-/// Same bits for any number of ranks, any split of the contributions among them, any algorithm and any order.
+/// Guarantee: the bits do not depend on number of ranks, split of contributions among ranks, algorithm or order.
 struct rank_count_invariant_t {};
 inline constexpr rank_count_invariant_t rank_count_invariant{};
 
@@ -263,7 +263,7 @@ template <class Level>
 concept exactness_level = std::same_as<Level, same_on_all_ranks_t> || std::same_as<Level, run_to_run_t> ||
                           std::same_as<Level, fixed_tree_t> || std::same_as<Level, rank_count_invariant_t>;
 
-/// Requires a guarantee. Does not compile if the type, operation or algorithm can't provide it.
+/// Requires a guarantee. The call does not compile if its type, operation or algorithm can't give the guarantee.
 template <exactness_level Level>
 constexpr exactness_property<Level> require(Level) noexcept {
   return {};
@@ -271,7 +271,7 @@ constexpr exactness_property<Level> require(Level) noexcept {
 
 // ── Integrity ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Bytes that change in transit are detected: the call fails with `corrupted`, and names the rank that sent them.
+/// Guarantee: if bytes change in transit, the call fails with `corrupted`, and the error names the sender.
 struct checksummed_t {};
 inline constexpr checksummed_t checksummed{};
 
@@ -286,7 +286,7 @@ constexpr integrity_property require(checksummed_t) noexcept { return {}; }
 
 // ── Wire type ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// The type of `wire<Wire>`.
+/// The property of which `wire<Wire>` is the value.
 template <class Wire>
 struct wire_property {
   using kind = hocket::kind::wire;
@@ -295,7 +295,7 @@ struct wire_property {
 };
 
 /// The type in which partial results are sent and stored: `with(wire<bfloat16>)` halves the bytes of a float reduction.
-/// They are still combined in the accumulator type of the elements.
+/// Partial results are still combined in the accumulator type of the elements.
 template <class Wire>
 inline constexpr wire_property<Wire> wire{};
 
