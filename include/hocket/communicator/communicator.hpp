@@ -27,8 +27,8 @@ namespace detail {
 
 struct communicator_access;
 
-/// Deletes the state of a communicator, except in a forked copy of the process: closing connections and memory there
-/// would also affect the rank.
+/// Deletes the state of a communicator, except in a forked copy of the process, where closing connections and memory
+/// would also affect the original process.
 struct delete_unless_copied {
   template <class State>
   void operator()(State* state) const noexcept {
@@ -55,16 +55,16 @@ constexpr auto why_no_duration() {
 
 /// A group of ranks over one transport. Movable, not copyable: `split` makes a new one.
 ///
-/// **Threads.** Use one communicator from one thread at a time: a second one is refused with `concurrent_use`.
+/// **Threads.** Use one communicator from one thread at a time: calls of a second thread fail with `concurrent_use`.
 /// Different communicators of one rank may be used from different threads at the same time. `abort` may be called from
 /// any thread.
 /// **Failure.** The first failure of a call on any rank ends the communicator on all ranks; after that, only `shrink`
 /// works.
 /// **Destruction.** Local: does not wait for other ranks. Wait for all requests first.
-/// **Copies.** A copy of a rank made by `fork` is not a rank: its calls fail with `invalid_argument`, and what
-/// it destroys remains intact in the rank.
-/// **Once moved from** it can be assigned to and destroyed. Unless assertions are off, calls on it fail with
-/// `invalid_argument`; its `noexcept` members terminate the program with the same message.
+/// **Copies.** A copy of the process made by `fork` is not a rank: its calls fail with `invalid_argument`, and
+/// destroying a communicator there does not affect the original process.
+/// **Once moved from** a communicator can only be assigned to and destroyed. Unless assertions are off, its calls fail
+/// with `invalid_argument`; its `noexcept` members terminate the program with the same message.
 template <class Domain>
 class communicator {
  public:
@@ -80,17 +80,17 @@ class communicator {
   int rank() const noexcept { return state().rank(); }
   int size() const noexcept { return state().size(); }
 
-  /// Makes the current operation, or else the next one, fail with `errc::aborted`, on this rank and then on all others,
-  /// and all later ones with `errc::revoked`. May be called from any thread. The other ranks learn of the abort from
-  /// that operation, or when this rank destroys the communicator.
+  /// Makes the current operation, or else the next one, fail with `errc::aborted`, on this rank and then on all others.
+  /// All later operations fail with `errc::revoked`. May be called from any thread. The other ranks learn of the abort
+  /// when the operation fails on this rank, or when this rank destroys the communicator.
   void abort() noexcept {
     if (state_ != nullptr) state_->abort();  // nothing to abort after a move
   }
   /// Ends the communicator on all ranks with the caller's reason, for failures between two calls. On other ranks the
   /// current operation, or else the next one, fails with `errc::aborted` and "rank R reports: REASON"; on this rank the
-  /// next one fails the same way. Without this call, peers would get `peer_lost` once this rank has gone. Does nothing
-  /// if the communicator has already failed. Does not wait. Throws `concurrent_use` if a call is under way: `abort`
-  /// ends such a call from another thread, and an exception from an operation or a stage ends it from within.
+  /// next operation fails in the same way. Without `revoke`, peers would get `peer_lost` after this rank has exited.
+  /// Does nothing if the communicator has already failed. Does not wait. Throws `concurrent_use` during a call: to
+  /// end a call, use `abort` from another thread, or an exception from a user-defined operation or stage.
   void revoke(std::string reason, const std::source_location& site = std::source_location::current()) const {
     const detail::communicator_guard here(state());
     if (const outcome refused = here.refused(); refused.failed()) {
@@ -126,8 +126,8 @@ class communicator {
   hocket::traffic traffic() const noexcept { return state().moved(); }
 
   /// The directory to which each rank writes its flight record once this communicator has failed, for `hocket-flight`
-  /// to read: see docs/when-it-fails.md. Nothing is written unless it is set. May differ between ranks. `split` and
-  /// `shrink` pass it on.
+  /// to read: see docs/when-it-fails.md. Nothing is written unless a directory is set. May differ between ranks. New
+  /// communicators from `split` and `shrink` have the directory of this one.
   const std::string& flight_recorder() const noexcept { return state().recorder().directory(); }
   /// Sets `flight_recorder()`.
   void set_flight_recorder(std::string directory) { state().recorder().set_directory(std::move(directory)); }
@@ -142,7 +142,7 @@ class communicator {
       detail::raise_used_after_move();
     return *held;
   }
-  /// Always false without assertions, where no caller checks.
+  /// Returns whether the communicator was moved from; always false if assertions are off.
   bool is_moved_from() const noexcept { return HOCKET_ASSERTION_LEVEL > 0 && state_ == nullptr; }
 
   std::shared_ptr<state_type> state_;
