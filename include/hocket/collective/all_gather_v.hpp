@@ -18,10 +18,10 @@ HOCKET_BEGIN_NAMESPACE
 ///   `with(...)` and what follows are optional.
 ///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass equal counts, element type and algorithm.
-/// **Buffers.** On rank r `in` has `lengths.of_ranks[r]` elements, and `out` has the sum of all lengths. Any may be 0.
+/// **Buffers.** On rank r `in` has `lengths.of_ranks[r]` elements, and `out` the sum of all lengths. A length may be 0.
 ///   `in` may be the block of rank r in `out`; otherwise they must not overlap.
 /// **Cost.** As for `all_gather`: ring takes the time of p - 1 of the longest blocks, direct that of the sum. No
-///   padding is sent. p more numbers are read, and stored in memory that the communicator reuses.
+///   padding is sent. The call reads p lengths, and stores as many numbers in memory that the communicator reuses.
 /// **Progress, threads, errors.** As for `all_gather`. Counts that differ between ranks are a `mismatch`.
 inline constexpr detail::call<detail::moving<plan::collective_kind::all_gather, counts>> all_gather_v{};
 

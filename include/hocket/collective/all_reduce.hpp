@@ -58,8 +58,8 @@ struct host_reduction<plan::collective_kind::all_reduce, blocking> {
 /// **Buffers.** `in` and `out` have equal size in elements; they must not overlap (pass `in_place(buffer)` to use one
 ///   for both). Both may be reused when the call returns.
 /// **Operation.** Any associative function object `T op(T, T)`, or {prepare, combine, finish}: see
-///   operation/traits.hpp. It counts as commutative only if it declares so. It must be trivially copyable, and equal on
-///   all ranks except for values that only `prepare` uses. It must not throw: the call then fails with
+///   operation/traits.hpp. `op` counts as commutative only if it declares so. It must be trivially copyable, and equal
+///   on all ranks except for values that only `prepare` uses. It must not throw: if it does, the call fails with
 ///   `invalid_argument`, or `out_of_memory` for `std::bad_alloc`, and the communicator is revoked.
 /// **Cost.** p ranks, n bytes: push and one_shot 1 step, two_shot 2 steps of (p-1)/p n; ring 2(p-1) messages of n/p;
 ///   recursive_doubling log2 p messages of n. `explain` reports which algorithm is chosen and why.

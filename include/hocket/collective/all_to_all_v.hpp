@@ -19,11 +19,11 @@ HOCKET_BEGIN_NAMESPACE
 ///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass an equal element type and algorithm. The count that rank s passes for sending to d
 /// must equal the count that d passes for receiving from s.
-/// **Buffers.** `in` and `out` have as many elements as their counts add up to. Any count may be 0. `in` and `out` must
-///   not overlap.
+/// **Buffers.** `in` has as many elements as `sent` adds up to, and `out` as `received`. A count may be 0. The buffers
+///   must not overlap.
 /// **Cost.** Each rank sends and receives as many elements as its counts state: pairwise in p - 1 messages; direct in
-///   one step over peer pointers, if peers can read each other's own buffers, as threads can. Over staged shared memory
-///   it sends messages, as no rank knows whether another's blocks fit. The choice does not depend on the counts.
+///   one step over peer pointers, if peers can read each other's buffers, as threads can. Over staged shared memory the
+///   call sends messages: no rank knows whether other ranks' blocks fit. The choice does not depend on the counts.
 /// **Progress, threads, errors.** As for `all_to_all`. If a rank sends another number of elements than its peer
 ///   expects, the receiver fails with `mismatch`, which names the peer and both lengths. The other ranks fail with the
 ///   same error in this call or, if they have returned from it, in their next one.

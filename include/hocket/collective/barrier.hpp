@@ -18,7 +18,7 @@ HOCKET_BEGIN_NAMESPACE
 /// **Cost.** log2 p empty messages, one after the other. **Progress, threads, errors.** As for `all_reduce`.
 inline constexpr detail::call<detail::bare<plan::collective_kind::barrier>> barrier{};
 
-/// Like `barrier`, but returns immediately. The request completes when every rank has called it.
+/// Like `barrier`, but returns immediately. The request completes when every rank has made the call.
 inline constexpr detail::call_async<detail::bare<plan::collective_kind::barrier>> barrier_async{};
 
 HOCKET_END_NAMESPACE

@@ -23,7 +23,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Whether a collective takes equal blocks or counts.
+/// Returns which lengths a collective takes: equal blocks, counts known to all ranks, or counts known to pairs.
 template <class Collective>
 constexpr block_lengths lengths_of() noexcept {
   if constexpr (requires { Collective::block_lengths; }) {
@@ -78,7 +78,7 @@ std::string explain(const communicator<Domain>& comm, const Collective&, std::si
   return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 
-/// The same for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
+/// Like the above, for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
 /// counts{lengths})`. Throws `error` with `invalid_argument` unless there is one count for each rank.
 template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all && !call_options<Op>)
@@ -93,7 +93,7 @@ std::string explain(const communicator<Domain>& comm, const Collective&, counts 
   return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 
-/// The same for sums and for calls without an operation: `explain<float>(comm, all_gather, 100, with(ring))`.
+/// Like the first, for sums and calls without operation: `explain<float>(comm, all_gather, 100, with(ring))`.
 template <class T, class Domain, class Collective, call_options Options>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::equal)
 std::string explain(const communicator<Domain>& comm, const Collective& what, std::size_t count,
@@ -106,7 +106,7 @@ std::string explain(const communicator<Domain>& comm, const Collective& what, co
   return explain<T>(comm, what, lengths, std::plus<>{}, options);
 }
 
-/// The same for all_to_all_v, whose choice does not depend on the counts: `explain<float>(comm, all_to_all_v)`.
+/// Like the first, for all_to_all_v, whose choice does not depend on the counts: `explain<float>(comm, all_to_all_v)`.
 template <class T, class Domain, class Collective, call_options Options = options<>>
   requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_pairs)
 std::string explain(const communicator<Domain>& comm, const Collective&, const Options& options = {}) {

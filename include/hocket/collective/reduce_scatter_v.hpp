@@ -18,12 +18,12 @@ HOCKET_BEGIN_NAMESPACE
 ///   `op` and what follows are optional; `op` is then `std::plus<>{}`.
 ///   `code` is a `std::error_code` that receives the error, which is thrown otherwise.
 /// Collective: every rank must pass equal counts, element type, `op` and algorithm.
-/// **Buffers.** On rank r `out` has `lengths.of_ranks[r]` elements, and `in` has the sum of all lengths. Any may be 0.
+/// **Buffers.** On rank r `out` has `lengths.of_ranks[r]` elements, and `in` the sum of all lengths. A length may be 0.
 ///   `out` may be the block of rank r in `in`; otherwise they must not overlap. If `out` is a block of `in`, the other
 ///   blocks of `in` remain unchanged.
 /// **Operation.** As for `all_reduce`.
-/// **Cost.** As for `reduce_scatter`, with the time of the longest block. No padding is sent. p more numbers are read,
-///   and stored in memory that the communicator reuses.
+/// **Cost.** As for `reduce_scatter`, with the time of the longest block. No padding is sent. The call reads p
+///   lengths, and stores as many numbers in memory that the communicator reuses.
 /// **Order, progress, threads, errors.** As for `reduce_scatter`. Counts that differ between ranks are a `mismatch`.
 inline constexpr detail::call<detail::reducing<plan::collective_kind::reduce_scatter, counts>> reduce_scatter_v{};
 

@@ -17,8 +17,8 @@ HOCKET_BEGIN_NAMESPACE
 /// Messages with the same tag between two ranks arrive in order. The receiver must pass a buffer of as many elements of
 /// the same type; an element type of `std::byte` on either side matches any type. Collectives and messages of one
 /// communicator are independent and may be in flight at the same time.
-/// **Buffers.** `buffer` may be reused when the call returns, which may be before or only after the receive. So two
-///   ranks must not both `send` first, nor may a rank `send` to itself before its receive starts: use `send_recv`.
+/// **Buffers.** `buffer` may be reused when the call returns. That may be before the receive or only after it. So two
+///   ranks must not both `send` first, and a rank must not `send` to itself before it receives: use `send_recv`.
 /// **Device memory.** A message sent from a tagged buffer, such as `cuda::device(...)`, must be received into a tagged
 ///   buffer: see docs/device-memory.md.
 /// **Progress, threads, errors.** As for `all_reduce`.

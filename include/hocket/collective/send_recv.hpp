@@ -9,8 +9,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Sends `out` to the first peer and fills `in` with a message from the second, both with the same tag. Returns when
-/// both are done. Ranks can thus exchange data in pairs or in a ring without a deadlock.
+/// Sends `out` to the first peer and fills `in` with a message from the second peer. Both messages have the given tag.
+/// Returns when both are complete, so that ranks can exchange data in pairs or in a ring without a deadlock.
 ///
 /// **Arguments.** `(comm, out, peer{1}, in, peer{2}, tag{7}, with(...), code)`.
 ///   `tag` and what follows are optional; the tag is then 0.
