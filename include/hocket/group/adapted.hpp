@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same group of ranks over an adapted transport: `with_faults` injects faults, `traced` records all steps and
-/// messages.
+/// Communicators of the same ranks over an adapted transport: `with_faults` injects faults, `traced` records all steps
+/// and messages.
 #pragma once
 
 #include <hocket/collective/recv.hpp>
@@ -54,11 +54,11 @@ communicator<Adapted> adapt(const communicator<Domain>& comm, std::shared_ptr<Sh
 }  // namespace detail
 
 /// Returns a communicator of the ranks of `comm` on which the faults `what` occur, over any transport, so that a
-/// program can test how it handles them. Faults count the steps of calls on it, on communicators split from it and on
-/// those that `shrink` makes of it.
+/// program can test how it handles them. The step of a fault counts the calls on this communicator, on communicators
+/// split from it and on those that `shrink` makes of it.
 ///
 /// Collective over `comm`; `what` must be equal on all ranks. Small reductions do not use the direct path here, so that
-/// each step can fail. **Threads.** The communicator and its parts must be used by one thread. **Errors.** As `split`.
+/// each step can fail. **Threads.** One thread must use the result and all its parts. **Errors.** Like `split`.
 template <class Domain>
 communicator<adaptor::faulty<Domain>> with_faults(const communicator<Domain>& comm, const adaptor::faults& what,
                                                   const std::source_location& site = std::source_location::current()) {
@@ -68,8 +68,8 @@ communicator<adaptor::faulty<Domain>> with_faults(const communicator<Domain>& co
 }
 
 /// Returns a communicator of the ranks of `comm` that records each step and each message of calls on it, and on
-/// communicators split from it, until `write_trace`. Collective over `comm`. Every step allocates: times show which
-/// rank waits for which, but are not accurate to nanoseconds. **Errors.** As `split`.
+/// communicators split from it, for `write_trace`. Collective over `comm`. Recording a step may allocate, so the times
+/// show which rank waits for which, but are not accurate to nanoseconds. **Errors.** Like `split`.
 template <class Domain>
 communicator<adaptor::traced<Domain>> traced(const communicator<Domain>& comm,
                                              const std::source_location& site = std::source_location::current()) {
@@ -83,8 +83,8 @@ inline double clock_in_microseconds() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Returns, on rank 0, the difference that converts times of rank `other` to rank 0's clock; elsewhere 0. Both ranks
-/// call it. A difference that is shorter than a round trip counts as 0, because clocks of one host are the same.
+/// Returns, on rank 0, what must be added to times of rank `other` to get rank 0's times; 0 on `other`. Both ranks call
+/// it. A difference below the time of a round trip counts as 0, because ranks of one host have the same clock.
 template <class Domain>
 double clock_difference(const communicator<Domain>& comm, int other) {
   constexpr int rounds = 8;
@@ -126,8 +126,8 @@ class trace_pause {
 /// (ui.perfetto.dev). Rank 0 writes the file; the other ranks send their records to it.
 ///
 /// Collective over `comm`; records are retained, so a later trace contains them again. **Cost.** Some 200 bytes for
-/// each step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; and
-/// what messages throw.
+/// each step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; and the
+/// errors of `send` and `recv`.
 template <class Domain>
 void write_trace(const communicator<adaptor::traced<Domain>>& comm, const std::string& path) {
   adaptor::trace_log& own = *detail::communicator_access::state(comm).domain()->shared();

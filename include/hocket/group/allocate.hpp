@@ -23,8 +23,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// Owns elements that other ranks may read. Move-only. May outlive its communicator, but other ranks can't use it then.
-/// Destroying it is local: it does not wait for peers, which keep what they still need.
+/// Owns elements that other ranks may read. Move-only. A buffer may outlive its communicator, but other ranks can't use
+/// it then. Destroying a buffer is local: it does not wait for peers, which retain the memory while they need it.
 template <class T>
 class shared_buffer {
  public:
@@ -88,12 +88,12 @@ constexpr auto why_not_shared() {
 
 }  // namespace detail
 
-/// Gives each rank of `comm` a buffer of `size` zero elements, aligned to a cache line, that all of them can read.
+/// Gives each rank of `comm` a buffer of `size` zero elements, aligned to a cache line, that all ranks can read.
 ///
 /// Collective: every rank calls it, in the same order among the collectives on `comm`; sizes may differ. Use the buffer
 /// from the thread that uses `comm`.
 /// **Cost.** Two small all-gathers; none if the memory is ordinary. **Errors.** Throws `error`: `out_of_memory`, on all
-/// ranks, or, if the memory is ordinary, on the ranks that lack memory; and what any collective throws.
+/// ranks, or, if the memory is ordinary, on the ranks that lack memory; and the errors of a collective.
 template <class T, class Domain>
   requires(!detail::explain_shared<T>())
 shared_buffer<T> allocate(const communicator<Domain>& comm, std::size_t size,
@@ -104,7 +104,7 @@ shared_buffer<T> allocate(const communicator<Domain>& comm, std::size_t size,
   return {detail::allocate_bytes(comm, bytes, size, sizeof(T), site), size};
 }
 
-/// Deleted: see what it says.
+/// Deleted: `Why` explains the mistake.
 template <class T, class Domain, auto Why = detail::why_not_shared<T>()>
 shared_buffer<T> allocate(const communicator<Domain>&, std::size_t) = delete;
 

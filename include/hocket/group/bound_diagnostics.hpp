@@ -24,7 +24,7 @@ namespace detail {
 
 // ── Which calls can be bound ───────────────────────────────────────────────────────────────────────────────────────
 
-/// Whether `Rest` may end the arguments of a call: options and the source location.
+/// Whether a call's arguments may end with `Rest`, which may be options and the source location.
 template <class... Rest>
 inline constexpr bool ends_bound_call = sizeof...(Rest) == 0;
 template <class Options>
@@ -182,7 +182,7 @@ struct bound_broadcast {
   }
 };
 
-/// Explains why a call can't be bound. Not viable for a call that can. Not consteval: see why_refused in
+/// Explains why a call can't be bound. Not viable if the call can be bound. Not consteval: see why_refused in
 /// collective/detail/misuse.hpp.
 template <class Call, class... Arguments>
   requires(!Call::template fits<std::remove_cvref_t<Arguments>...>)

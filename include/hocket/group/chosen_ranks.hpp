@@ -23,7 +23,7 @@ std::vector<int> all_ranks(const State& state) {
   return result;
 }
 
-/// `chosen` are ranks of `state`, including this one, in the order of their new ranks. The caller must set the context.
+/// `chosen` lists ranks of `state`, including this one, in their new order. The caller must set the result's context.
 template <class State>
 transport::open_parameters open_parameters_of(const State& state, const std::vector<int>& chosen,
                                               transport::exchange_function exchange) {

@@ -30,7 +30,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Makes an all-gather within `operation`. Its data is internal, so no types are reported.
+/// Returns the call spec of an all-gather within `operation`. Errors report no types, because the data is internal.
 template <class T>
 host_call make_exchange(const char* operation, std::span<const T> own, std::span<T> all) {
   host_call call = make_move<plan::collective_kind::all_gather>(own, all);
@@ -40,7 +40,7 @@ host_call make_exchange(const char* operation, std::span<const T> own, std::span
   return call;
 }
 
-/// Returns `own` of all ranks. Here and below, `site` is that of the user's call, which errors name.
+/// Returns the `own` of all ranks, in rank order. Here and below, errors name `site`, the line of the user's call.
 template <class Operation, class T, class Domain>
 std::vector<T> gather_values(const communicator<Domain>& comm, std::span<const T> own,
                              const std::source_location& site) {
@@ -49,7 +49,7 @@ std::vector<T> gather_values(const communicator<Domain>& comm, std::span<const T
   return all;
 }
 
-/// Upper limit of what a rank exchanges when an object is created: a greater length indicates corruption.
+/// Upper limit of the bytes that a rank exchanges when an object is created. A greater length indicates corruption.
 inline constexpr std::uint64_t most_exchanged = std::uint64_t{1} << 20U;
 
 template <class Operation, class Domain>

@@ -42,9 +42,9 @@ using communicator = hocket::communicator<domain>;
 HOCKET_DECL communicator connect(std::shared_ptr<world> place, int rank,
                                  std::chrono::nanoseconds timeout = default_timeout);
 
-/// Runs `body(communicator)` on `ranks` threads and waits for all of them. If a rank ends by an exception, the first
-/// exception is rethrown here when all have ended; ranks that wait for such a rank get `peer_lost`. Throws `system` if
-/// the threads can't be started.
+/// Runs `body(communicator)` on `ranks` threads and waits for all of them. If ranks end by exceptions, `run` rethrows
+/// the first one when all threads have ended; ranks that wait for such a rank get `peer_lost`. Throws `system` if the
+/// threads can't be started.
 template <class Body>
 void run(int ranks, Body body) {
   if (ranks < 1) {

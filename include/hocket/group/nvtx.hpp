@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same group of ranks with profiler ranges: Nsight Systems draws a range for each operation, from its beginning to
-/// its end on this rank, next to the kernels and copies of the device.
+/// Communicators of the same ranks with profiler ranges: Nsight Systems draws a range for each operation, from its
+/// beginning to its end on this rank, next to the kernels and copies of the device.
 ///
-/// Optional: no other header of the library includes it. It needs only the headers of NVTX 3, which are in CUDA's
-/// include folder, and libdl; without a profiler, ranges do nothing.
+/// Optional: no other header of the library includes this header. It needs only the headers of NVTX 3, which are in
+/// CUDA's include folder, and libdl; without a profiler, ranges do nothing.
 #pragma once
 
 #if !__has_include(<nvtx3/nvToolsExt.h>)
@@ -120,7 +120,7 @@ using ranged = adapted_domain<Domain, ranged_endpoints<typename Domain::endpoint
 /// category. A call of several operations, such as one that compares ranks first, has one range for each; messages of
 /// `send` and `recv` have none.
 /// Collective over `comm`. **Cost.** Without a profiler, one comparison per operation; else formatting a short text.
-/// **Errors.** As `split`.
+/// **Errors.** Like `split`.
 template <class Domain>
 communicator<adaptor::ranged<Domain>> with_nvtx(const communicator<Domain>& comm,
                                                 const std::source_location& site = std::source_location::current()) {

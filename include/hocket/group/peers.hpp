@@ -17,14 +17,14 @@
 ///
 ///     peers.all_reduce(gpu::device(in, n), gpu::device(out, n), std::plus<>{}).enqueue(stream);
 ///
-/// **Order.** Each rank enqueues the same calls in the same order, on any streams of its device; calls never overlap. A
-///   different order fails that `wait` or a later one with `mismatch`. Bind at the same place in that order, too.
+/// **Order.** Each rank binds and enqueues the same calls in the same order, on any streams of its device; calls never
+///   overlap. If the order differs between ranks, the next `wait` or a later one fails with `mismatch`.
 ///   Later work on the stream of `enqueue` sees the result, and may overwrite `in`.
 /// **Graphs.** `enqueue` on a stream that is being captured adds the call to the graph. Launch graphs one after
 ///   another, in the same order on all ranks, and not concurrently with calls that are enqueued.
 /// **Buffers** must be device memory from cudaMalloc or cuMemAlloc, not from a pool (cudaMallocAsync). They must stay
 ///   valid until the bound call is destroyed and its enqueued work is done; after a failure, until `close`. `in` may
-///   lie where the result will be, and must not overlap `out` in any other way.
+///   be the same memory as the rank's part of `out`, and must not overlap `out` in any other way.
 /// **Algorithms.** If ranks share one device, all_reduce is one kernel for all of them, launched by rank 0. Otherwise
 ///   one_shot for small vectors and two_shot, and `direct` if nothing is reduced; `with(ring)` and so on override.
 ///   These combine in rank order, with the same bits on all ranks and from run to run. Rings and trees have the bits of
@@ -35,8 +35,8 @@
 ///   `mismatch`, `invalid_argument`. A failure of `enqueue` or `wait` ends the communicator on all ranks. `wait` ends
 ///   by its deadline, by `abort`, and when a peer has ended or failed; streams then drain, with invalid results, which
 ///   may take as long as the caller's own work on them.
-/// **Ranks that are threads on one device** share whatever waits for all streams of a context: docs/device-memory.md
-///   describes what to set before, and what to avoid.
+/// **Ranks that are threads on one device** share a context, and driver calls that wait for all of its streams may wait
+///   for other ranks: docs/device-memory.md describes what to set before, and what to avoid.
 /// **Threads.** As for the communicator, which must not move until the last bound call is destroyed.
 #pragma once
 
@@ -91,7 +91,7 @@ struct binding_device_call {
   static constexpr const char* name = "binding a device call";
 };
 
-/// State that all bound calls of a communicator share. The driver outlives the group.
+/// State that all bound calls of a communicator share. `loaded` precedes `group`, so that it is destroyed later.
 template <class Domain, class Driver>
 struct device_peers {
   using group_type = cuda_ipc::group<Driver>;
@@ -152,7 +152,7 @@ class bound_completion final : public pending {
   const failure& cause() const override { return cause_; }
 
  private:
-  /// Checks the operation. A failure ends the request, except if another thread is in a call.
+  /// Checks the operation by `ask`. A failure ends the request, except if another thread uses the communicator.
   template <class Look>
   void look(const Look& ask) {
     if (over_) return;
@@ -242,7 +242,7 @@ class bound_call {
     if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
   }
 
-  /// Returns a request for the last enqueued run, complete when that run is done on this rank. Its `wait` is like
+  /// Returns a request that completes when the last enqueued run is done on this rank. The request's `wait` is like
   /// `wait`, with the timeout counted from now. Local. If the call is enqueued again, the request covers that run.
   template <call_options Options = options<>>
   request completion(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
@@ -312,10 +312,10 @@ class peers_of {
 
   int rank() const noexcept { return peers_->group->rank(); }
   int size() const noexcept { return peers_->group->size(); }
-  /// True if all ranks are on one device, so that one kernel can reduce for all of them.
+  /// True if all ranks are on one device, so that one kernel can reduce for all ranks.
   bool one_device() const noexcept { return peers_->group->one_device(); }
 
-  // The last overload of each is for calls that match no other, and explains why: see bound_diagnostics.hpp.
+  // The last overload of each function is for calls that match no other overload: see bound_diagnostics.hpp.
 
   /// Reduces all ranks' `in` by `op` into `out` on each rank. Both have the same number of elements.
   template <class T, class U, class Op, call_options Options = options<>>
@@ -357,7 +357,7 @@ class peers_of {
   template <class... Arguments, auto Why = hocket::detail::why_not_bound<hocket::detail::bound_move, Arguments...>()>
   hocket::detail::not_understood all_gather(Arguments&&...) = delete;
 
-  /// Sends block r of `in` to rank r, where it becomes block s of `out`, if this is rank s.
+  /// Block r of `in` on rank s becomes block s of `out` on rank r.
   template <class T, class U, call_options Options = options<>>
     requires hocket::detail::device_pair<T, U> && element<U>
   call_type all_to_all(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
@@ -380,9 +380,9 @@ class peers_of {
             auto Why = hocket::detail::why_not_bound<hocket::detail::bound_broadcast, Arguments...>()>
   hocket::detail::not_understood broadcast(Arguments&&...) = delete;
 
-  /// Ends the group. Ranks may call at any time; waits for active work and for the other ranks before memory is
-  /// unmapped and freed. Without it, memory that peers may have mapped remains allocated until the process ends. May be
-  /// called again after `timeout`, and after `abort`, which leaves the other ranks five seconds.
+  /// Ends the group. Each rank may call this at any time; `close` waits for active work and for the other ranks before
+  /// it unmaps and frees memory. Without `close`, memory that peers may have mapped remains allocated until the process
+  /// ends. May be called again after `timeout`, and after `abort`, which leaves the other ranks five seconds.
   template <call_options Options = options<>>
   void close(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A world of simulated ranks: the same collectives and the same engine for thousands of ranks on one thread, and a
-/// clock that shows how long calls would take on the machine of a cost model.
+/// A world of simulated ranks: runs collectives, with the same engine as real ranks, for thousands of ranks on one
+/// thread. A virtual clock shows how long the calls would take on the machine of a cost model.
 ///
 /// @code
 /// hocket::sim::world world(4096);
@@ -39,11 +39,11 @@ using communicator = hocket::communicator<domain>;
 /// All ranks of a simulation, and the clock.
 ///
 /// Start calls with their `_async` forms on all ranks that take part, then call `run()`. A request's `wait` also runs
-/// the world; its `test` does not. A blocking call runs the world until the call is complete; if a rank that it waits
-/// for has not started its part, it fails with `timeout` and names the waiting ranks.
+/// the world; its `test` does not. A blocking call runs the world until the call is complete. If a rank for which it
+/// waits has not started its part, the call fails with `timeout` and names the waiting ranks.
 ///
-/// **Time.** An operation begins on a rank when the operations that `run()` ended before it were complete there.
-/// Concurrent operations share the rank's ports and processor.
+/// **Time.** An operation begins on a rank at the time at which the operations of earlier runs were complete on this
+/// rank. Concurrent operations share the rank's ports (network links) and processor.
 /// **Threads.** One thread for the whole world. **Lifetime.** Communicators and requests may outlive the world.
 class world {
  public:
@@ -71,8 +71,8 @@ class world {
     return comms_[static_cast<std::size_t>(rank)];
   }
 
-  /// Makes another communicator of the world's ranks `members`: element r of the result belongs to its rank r. Use it
-  /// instead of `split`, which ranks that share a thread can't call.
+  /// Makes another communicator of the world's ranks `members`; element r of the result is for its rank r. Replaces
+  /// `split`, which ranks that share a thread can't call.
   std::vector<communicator> group(std::vector<int> members) {
     return group_on<domain>(std::move(members), [](std::shared_ptr<domain> through, int) { return through; });
   }
@@ -110,14 +110,14 @@ class world {
   }
 
   /// Runs until all started operations are complete. Throws `error`: the first failure of an operation; or `timeout`,
-  /// with the waiting ranks, if some wait for operations that are not started. These stay active: they continue if what
-  /// they wait for is started later.
+  /// with the waiting ranks, if operations wait for others that are not started. The waiting operations stay active,
+  /// and continue when the others are started.
   void run() {
     if (failure cause = run_all()) raise(std::move(cause));
   }
   void run(std::error_code& code) { code = run_all().code; }
 
-  /// Seconds from the beginning until the last operation was complete, on any rank or on `rank`.
+  /// Seconds from the beginning until the last operation on any rank was complete.
   double now() const noexcept { return network_->now(); }
   /// Seconds until `rank`'s last operation was complete.
   double time_of(int rank) const noexcept { return network_->time_of(rank); }
@@ -141,7 +141,7 @@ class world {
     return ranks;
   }
 
-  /// Polls the active operations of one communicator. An operation that ends lets the next ones begin.
+  /// Polls the active operations of one communicator, and reports completed and failed operations.
   template <class State>
   static void poll(void* owner) {
     auto& state = *static_cast<State*>(owner);
@@ -156,7 +156,7 @@ class world {
     }
   }
 
-  /// Returns an operation's failure with its position and its call site.
+  /// Returns the failure of `failed`, with the operation's position and call site added.
   template <class State>
   static failure with_context(hocket::detail::operation& failed, const State& state) {
     failure cause = failed.cause();

@@ -12,8 +12,8 @@
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
-/// Splits `comm` into one communicator per colour, and returns the communicator of this rank's colour. Its ranks are in
-/// the order of their keys.
+/// Splits `comm` into one communicator per colour, and returns the communicator of this rank's colour, whose ranks are
+/// in the order of their keys.
 ///
 /// Collective over `comm`, at the cost of some small all-gathers. The new communicators share their parent's
 /// connections and open no new ones. Each can be used in addition to its parent and the others, also from another
@@ -35,7 +35,7 @@ constexpr auto why_no_split() {
 
 }  // namespace detail
 
-/// Deleted: pass numbers as `color` and `key`.
+/// Deleted: numbers must be passed as `color` and `key`.
 template <class Domain, class Part, class... Order, auto Why = detail::why_no_split<Part, Order...>()>
 communicator<Domain> split(const communicator<Domain>& comm, Part, Order...) = delete;
 

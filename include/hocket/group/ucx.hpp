@@ -25,8 +25,8 @@ struct connect_options {
   /// Memory through which ranks of one host read buffers that are not from `hocket::allocate`: this size for each of
   /// two regions and `transport::window` operations, on each rank and communicator. Only used pages occupy memory.
   std::size_t staging_bytes = 256 * 1024;
-  /// Lets another thread cancel start-up, which then fails with `aborted`, here and on the other ranks. No effect
-  /// afterwards: use the communicator's `abort` then. Each rank may pass its own token, or none.
+  /// Lets another thread cancel start-up, which then fails with `aborted`, here and on the other ranks. Has no effect
+  /// after start-up: then use the communicator's `abort`. Each rank may pass its own token, or none.
   std::stop_token stop{};
 };
 
@@ -40,7 +40,7 @@ HOCKET_DECL communicator connect_world(const bootstrap::world_description& world
 /// Joins the world that `world` describes, and returns the communicator of all its ranks.
 ///
 /// Collective over the world: returns when all ranks have joined. The store is not needed afterwards.
-/// **Threads.** Another thread may cancel it by `options.stop`: it then returns within 2 ms, except during UCX's own
+/// **Threads.** Another thread may cancel start-up by `options.stop`. The call then ends within 2 ms, except during UCX
 /// initialization, which takes tens of milliseconds, waits for no rank and can't be interrupted.
 /// **Errors.** Throws `error`: `timeout` names ranks that have not arrived; `peer_lost`: a rank arrived and is gone;
 /// `aborted`: `options.stop` was triggered here, and the reason names the missing ranks, or on rank `context().peer`,
