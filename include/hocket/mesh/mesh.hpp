@@ -40,7 +40,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// In place of an extent: the number of ranks divided by the other extents.
+/// Value to pass in place of an extent, which then is the number of ranks divided by the other extents.
 inline constexpr int inferred = -1;
 
 /// A mesh of ranks: made by `mesh<...>(comm, extents)`. Copies share their communicators; two meshes are equal if one
@@ -48,7 +48,7 @@ inline constexpr int inferred = -1;
 ///
 /// **Order.** Row-major: the rank at coordinates (c0, c1, c2) is (c0 * extent1 + c1) * extent2 + c2.
 /// **Threads.** Communicators along different axes may be used from different threads, like any communicators, even if
-///   axes with one rank make their members the same.
+///   they have the same ranks because an axis has one rank.
 template <class Domain, axis... Axes>
 class rank_mesh {
   static_assert(sizeof...(Axes) >= 1 && sizeof...(Axes) <= 6, "a mesh must have 1 to 6 axes");
@@ -112,7 +112,7 @@ class rank_mesh {
   int coordinate() const = delete;
 
   /// Ends all communicators of the mesh: calls `communicator::revoke` for each. A rank that receives the reason along
-  /// one axis should do the same, so that ranks that wait along another axis also report the first failure.
+  /// one axis should also call this, so that ranks that wait along another axis report the first failure, too.
   void revoke(const std::string& reason) const {
     for (detail::axis_set set = 1; set <= axes::whole; ++set) state_->groups[set]->revoke(reason);
   }
@@ -208,7 +208,7 @@ class rank_mesh {
   HOCKET_COLD static const extents_type& agreed(const communicator<Domain>& comm, const extents_type& own,
                                                 const std::source_location& site) {
     std::vector<extents_type> all(static_cast<std::size_t>(comm.size()));
-    // As bytes, because an all_gather of bytes is compiled anyway.
+    // Gathers bytes, because other code needs an all_gather of bytes anyway: saves compile time.
     all_gather(comm, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)), options<>(), site);
     for (std::size_t peer = 0; peer < all.size(); ++peer) {
       if (all[peer] == own) continue;
@@ -226,7 +226,7 @@ class rank_mesh {
 
   static constexpr long long too_many = std::numeric_limits<long long>::max();
 
-  /// Returns the product, `too_many` if it overflows, or 0 unless all extents are positive.
+  /// Returns the product of the extents; `too_many` if the product overflows; 0 if an extent is not positive.
   static long long product_of(const std::vector<int>& extents) noexcept {
     long long product = 1;
     for (const int each : extents) {
@@ -244,7 +244,7 @@ class rank_mesh {
     *open = others > 0 && ranks % others == 0 ? static_cast<int>(ranks / others) : inferred;
   }
 
-  /// "dp=2 x tp=4"
+  /// Returns a text such as "dp=2 x tp=4".
   HOCKET_COLD static std::string named(const std::vector<int>& extents) {
     std::string text;
     for (std::size_t i = 0; i < extents.size(); ++i) {
