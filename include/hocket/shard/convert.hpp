@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Conversion of a tensor from one placement to another, along one axis of the mesh, by the communication that this
+/// Conversion of a tensor from one placement to another along one axis of the mesh, with the communication that it
 /// needs. The backward pass of a conversion is the reverse conversion between the gradients' placements, so that a
-/// program can derive it from the types:
+/// program can derive the backward pass from the types:
 ///
 /// | from           | to             | forward                      | backward                     |
 /// |----------------|----------------|------------------------------|------------------------------|
@@ -66,7 +66,7 @@ decltype(auto) owned(Tensor&& tensor) {
   }
 }
 
-/// One conversion of one tensor, and the arguments of its steps. Inlined, because most of them are known at compile
+/// One conversion of one tensor, and its arguments. Functions are inlined, because most arguments are known at compile
 /// time, so that only the collective remains.
 template <class To, class From, class Options>
 class converting {
@@ -164,8 +164,8 @@ class converting {
   const std::source_location& site_;
 };
 
-/// Returns those of the caller's options that also apply to the counts of means: not the wire type of the elements, nor
-/// the algorithm.
+/// Returns the options for the all_reduce of the counts of means: the caller's, without wire type and algorithm, which
+/// are meant for the elements.
 template <class Options>
 constexpr auto options_of_counts(const Options& all) {
   const auto kept = [&]<class Kind>(std::type_identity<Kind>) {
@@ -193,8 +193,8 @@ template <class Comm>
         {.operation = "mean", .rank = comm.rank(), .ranks = comm.size(), .site = site});
 }
 
-/// Weights this rank's means, which stand for `own` elements each, so that the sum over the ranks is the mean of all.
-/// Returns the number of elements that this mean stands for.
+/// Weights this rank's means, each of `own` elements, so that their sum over the ranks is the mean of all elements.
+/// Returns the number of all elements.
 template <class T, class Comm, class Options>
 double weigh_means(std::span<T> means, double own, const Comm& comm, const Options& options,
                    const std::source_location& site) {
@@ -214,10 +214,10 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
 /// The conversion from `From` to `To` along the axis `Axis`, as a function object.
 template <axis_name Axis, placement_type From, placement_type To>
 struct conversion {
-  static constexpr detail::conversion_kind kind = detail::kind_of_conversion<From, To>;  ///< what has to be done
+  static constexpr detail::conversion_kind kind = detail::kind_of_conversion<From, To>;  ///< the kind of conversion
   static constexpr bool allowed = kind < detail::conversion_kind::already;               ///< false: does not compile
 
-  /// Returns `tensor`, which is placed as `From` along `Axis`, placed as `To`; the other axes keep their placements.
+  /// Converts `tensor`, which is placed as `From` along `Axis`, to `To`. Placements along other axes do not change.
   ///
   /// Collective over the ranks along `Axis`, by at most one collective (two for `partial<mean>`: its counts are reduced
   /// first, always as double); see the table above. A tensor that is moved in passes its storage to the result if the
@@ -279,7 +279,7 @@ struct conversion {
   detail::not_understood operator()(Given&&, const Rest&...) const = delete;
 
  private:
-  /// Converts a tensor whose parts remain the same: writes to `tensor`, and then moves from it.
+  /// Converts a tensor whose parts remain the same: changes the elements of `tensor`, and then moves it to the result.
   template <class Result, class Tensor, class Options>
   HOCKET_ALWAYS_INLINE static Result in_place(Tensor& tensor, detail::axis_set along, const Options& options,
                                               const std::source_location& site) {
@@ -299,18 +299,18 @@ struct conversion {
   }
 };
 
-/// The conversion of gradients: from the gradient of the result of `Conversion` to that of its argument.
+/// The conversion of gradients: from the gradient of `Conversion`'s result to the gradient of its argument.
 template <class Conversion>
 struct backward_of;
 template <axis_name Axis, class From, class To>
 struct backward_of<conversion<Axis, From, To>> {
   using type = conversion<Axis, gradient_placement_t<To>, gradient_placement_t<From>>;
 };
-/// The conversion of the gradients in the backward pass.
+/// The conversion of gradients in the backward pass of `Conversion`.
 template <class Conversion>
 using backward_t = typename backward_of<Conversion>::type;
 
-/// Returns `tensor` placed as `To` along the axis `Axis`: `convert<"tp", invariant>(std::move(x))`. See `conversion`.
+/// Converts `tensor` to `To` along the axis `Axis`: `convert<"tp", invariant>(std::move(x))`. See `conversion`.
 template <axis_name Axis, placement_type To, tensor_type Tensor, call_options Options = options<>>
   requires detail::is_converted<Axis, To, Tensor>
 auto convert(Tensor&& tensor, const Options& options = {},

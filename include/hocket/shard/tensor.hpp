@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A tensor that is distributed over a mesh of ranks, with its distribution in its type: which axis cuts which
-/// dimension, and along which axes the ranks hold copies or summands. Converting one such type into another is the
-/// communication that this needs; valid computations, and the placements of their results, follow from the types. See
-/// shard/placement.hpp, shard/convert.hpp and shard/apply.hpp; meshes are in mesh/mesh.hpp.
+/// dimension, and along which axes the ranks hold copies or summands. A conversion from one such type to another
+/// performs the communication that it needs. Which computations are valid, and the placements of their results, follow
+/// from the types. See shard/placement.hpp, shard/convert.hpp and shard/apply.hpp; meshes are in mesh/mesh.hpp.
 ///
 /// @code
 /// const auto ranks = hocket::mesh<"dp", "tp">(comm, {2, 4});
@@ -41,7 +41,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
-/// Returns whether a tensor of `Rank` dimensions has all dimensions that are cut.
+/// Returns whether all dimensions that `placed` cuts exist in a tensor of `Rank` dimensions.
 template <std::size_t Rank>
 constexpr bool dimensions_exist(std::span<const placement> placed) noexcept {
   for (const placement& each : placed) {
@@ -68,7 +68,7 @@ constexpr bool one_reduction(placements<Placements...>) noexcept {
   return ((!Placements::value.partial() || std::is_same_v<Placements, first>)&&...);
 }
 
-/// Returns the sizes of a rank's part; `dynamic` unless the types determine a size, because all cuts are even.
+/// Returns the sizes of a rank's part: a number if all cuts of that dimension are known to be even, else `dynamic`.
 template <class Extents, class Axes, class Placed>
 constexpr auto known_part_sizes() noexcept {
   auto sizes = Extents::sizes;
@@ -76,7 +76,7 @@ constexpr auto known_part_sizes() noexcept {
     const placement& placed = Placed::values[axis];
     if (!placed.sharded() || static_cast<std::size_t>(placed.dimension) >= sizes.size()) continue;
     std::size_t& size = sizes[static_cast<std::size_t>(placed.dimension)];
-    // Not positive if it is passed when the mesh is made, or after an error.
+    // The extent is not positive if it is passed when the mesh is made, or after an error in the type.
     const int extent = Axes::all[axis].extent;
     const auto ranks = static_cast<std::size_t>(extent);
     const bool equal_parts = size != dynamic && extent > 0 && size % ranks == 0;
@@ -114,13 +114,13 @@ const Mesh& checked_mesh(const Mesh& mesh) {
 /// A tensor of elements T and of extents `Extents` over a mesh of type `Mesh`; `Placed` is a `placements<...>`. Written
 /// as `tensor<T, Extents, Mesh, on<"tp", shard<0>>, ...>`. Movable, not copyable: see `copy`. A tensor that was moved
 /// from has no elements; if its type determines the part's size, `elements()` has that size, at a null address.
-/// Functions that make another tensor of it throw `invalid_argument`.
+/// Functions that make a tensor from a moved-from tensor throw `invalid_argument`.
 ///
-/// **Storage.** Its own, initialized to zeros, or the caller's, which must outlive it. Dense, row-major.
+/// **Storage.** Owned and initialized to zeros, or the caller's, which must outlive the tensor. Dense, row-major.
 /// **Equal on all ranks:** the extents. Constructors do not check this, because they do not communicate; a call that
-///   communicates parts of tensors whose extents differ between its ranks ends with `mismatch`, also if the parts have
-///   equal sizes. Redistributions that are planned at run time may find moves along other axes for other extents, and
-///   end with `timeout`.
+///   communicates parts of a tensor whose extents differ between ranks fails with `mismatch`, even if the parts have
+///   equal sizes. A redistribution that is planned at run time may then move along other axes on each rank, and fail
+///   with `timeout`.
 template <class T, class Extents, class Mesh, class Placed>
 class sharded_tensor {
  public:
@@ -153,12 +153,12 @@ class sharded_tensor {
     owned_ = std::make_unique<T[]>(part_.value.volume());
     data_.value = owned_.get();
   }
-  /// Like the above, if all extents are in the type.
+  /// Makes a tensor with its own storage, if all extents are in the type.
   explicit sharded_tensor(const Mesh& mesh)
     requires(Extents::dynamic_rank == 0)
       : sharded_tensor(mesh, given_extents<Extents::dynamic_rank>()) {}
 
-  /// Uses the caller's storage. Throws `invalid_argument` unless it has as many elements as this rank's part.
+  /// Uses the caller's storage. Throws `invalid_argument` unless `storage` has as many elements as this rank's part.
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, std::span<T> storage,
                  const std::source_location& site = std::source_location::current())
       : sharded_tensor(mesh, all_sizes(sizes, site), storage.data(), placed_over()) {
@@ -168,8 +168,8 @@ class sharded_tensor {
            site);
   }
 
-  /// Uses the data of a view of any type with the interface of std::mdspan. Throws `invalid_argument` unless its
-  /// extents are those of this rank's part, and it is dense and row-major.
+  /// Uses the data of a view of any type with the interface of std::mdspan. Throws `invalid_argument` unless the view
+  /// is dense and row-major, and has the extents of this rank's part.
   template <detail::view_of_tensor<T, rank> View>
   sharded_tensor(const Mesh& mesh, const given_extents<Extents::dynamic_rank>& sizes, const View& view,
                  const std::source_location& site = std::source_location::current())
@@ -219,7 +219,7 @@ class sharded_tensor {
   template <class Given, class... Rest, auto Why = detail::why_not_on_this<Given, Mesh>()>
   sharded_tensor(const Given&, const given_extents<Extents::dynamic_rank>&, const Rest&...) = delete;
 
-  // Implicit, so that it also explains arguments and assignments.
+  // Implicit, so that the explanation also appears for arguments and assignments.
   template <class Element, class Sizes, class Ranks, class Placements,
             auto Why = detail::why_not_made_of<sharded_tensor<Element, Sizes, Ranks, Placements>, sharded_tensor>()>
   sharded_tensor(const sharded_tensor<Element, Sizes, Ranks, Placements>&) = delete;  // NOLINT: implicit
@@ -258,8 +258,8 @@ class sharded_tensor {
   std::span<T> elements() noexcept { return {data_.value, local().size()}; }
   std::span<const T> elements() const noexcept { return {data_.value, local().size()}; }
 
-  /// For `partial<mean>`: the number of elements that each of this rank's means stands for. Equal along axes where the
-  /// tensor is not partial. `mean_over` sets it; user-defined means need `set_count` before they can be reduced.
+  /// For `partial<mean>`: the number of values of which each of this rank's elements is the mean. Equal along axes
+  /// where the tensor is not partial. `mean_over` sets the count; user-defined means need `set_count` before a reduction.
   /// `set_count` throws `invalid_argument` unless the number is finite and not negative.
   double count() const noexcept { return count_; }
   /// Sets `count()`.
@@ -274,8 +274,8 @@ class sharded_tensor {
     count_ = other.count();
   }
 
-  /// Returns the same data as a tensor of another placement with the same parts. The caller must ensure that the data
-  /// have this placement; conversions and redistributions use it. Costs as much as moving a tensor.
+  /// Moves the data into a tensor of another placement with the same parts. The caller must ensure that the data have
+  /// this placement. For conversions and redistributions.
   template <class Other>
   Other reinterpret() && noexcept {
     static_assert(std::is_same_v<typename Other::element_type, T> && std::is_same_v<typename Other::mesh_type, Mesh> &&
@@ -283,8 +283,8 @@ class sharded_tensor {
     return Other(std::move(*this), typename Other::same_parts());
   }
 
-  /// Returns a tensor over the elements at `data`, as many as this rank's part has; `sizes` are all extents. Throws
-  /// `invalid_argument` if the tensor's type has another extent, like the two functions below.
+  /// Returns a tensor over the elements at `data`, as many as this rank's part has; `sizes` are all extents. Like the
+  /// two functions below, throws `invalid_argument` if `sizes` differs from an extent in the tensor's type.
   static sharded_tensor over(const Mesh& mesh, const sizes_type& sizes, T* data,
                              const std::source_location& site = std::source_location::current()) {
     return {mesh, checked(mesh, sizes, site), data, placed_over()};
@@ -323,7 +323,7 @@ class sharded_tensor {
       : mesh_(std::move(other.mesh_)), sizes_(other.sizes_), part_(std::move(other.part_)),
         owned_(std::move(other.owned_)), data_(std::move(other.data_)), count_(other.count_) {}
 
-  /// Returns the sizes of this rank's part: constants if the types determine them, so that the compiler can use these.
+  /// Returns the sizes of this rank's part; sizes that the types determine are constants, so that loops can use them.
   constexpr sizes_type local_sizes() const noexcept {
     [[maybe_unused]] constexpr sizes_type known = detail::known_part_sizes<Extents, axes, Placed>();
     return [&]<std::size_t... D>(std::index_sequence<D...>) {
@@ -353,7 +353,7 @@ class sharded_tensor {
     std::size_t next = 0;
     for (std::size_t& each : sizes) {
       if (each == dynamic) each = given.sizes()[next++];
-      // A negative number was converted to such a large one.
+      // A negative number, converted to an unsigned type, is this large.
       if (each > most_bytes) refuse_negative(site);
     }
     if (Extents::dynamic_rank > 0 && !fits(sizes)) refuse_volume(sizes, site);
@@ -408,7 +408,7 @@ namespace detail {
 template <class Extents>
 inline constexpr bool are_extents = requires { Extents::dynamic_rank; };
 
-/// Checks the third argument of `tensor`. `Misplaced`: the second argument is not extents, and its error suffices.
+/// Checks the third argument of `tensor`. If `Misplaced`, the second one is not extents; then its error suffices.
 template <class Mesh, bool Misplaced = false>
 struct mesh_must_be_mesh {
   using bare = std::remove_cvref_t<Mesh>;
@@ -429,7 +429,7 @@ struct extents_must_be_extents {
 template <class Mesh, class Extents>
 using mesh_after_extents = typename mesh_must_be_mesh<Mesh, !are_extents<Extents>>::type;
 
-/// The same tensor with other placements.
+/// The type of tensor `Tensor` with other placements and elements that are not const.
 template <class Tensor, class Placed>
 using placed_as = sharded_tensor<std::remove_const_t<typename Tensor::element_type>, typename Tensor::extents_type,
                                  typename Tensor::mesh_type, Placed>;
@@ -464,7 +464,7 @@ using gradient_t =
 
 namespace detail {
 
-/// The same tensor with elements that are not const.
+/// The type of tensor `Tensor` with elements that are not const.
 template <class Tensor>
 using writable_t = sharded_tensor<std::remove_const_t<typename Tensor::element_type>, typename Tensor::extents_type,
                                   typename Tensor::mesh_type, typename Tensor::placements_type>;
@@ -485,8 +485,8 @@ template <class Given, auto Why = detail::why_not_copied<Given>()>
   requires(!tensor_type<Given>)
 detail::not_understood copy(const Given&) = delete;
 
-/// Returns a tensor of const elements over the storage of `original`, which must outlive it. A conversion that moves
-/// nothing does not copy it.
+/// Returns a tensor of const elements over the storage of `original`, which must outlive the result. A conversion of
+/// the result that moves no data does not copy it.
 template <class T, class Extents, class Mesh, class Placed>
 sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>& original) {
   auto made = sharded_tensor<const T, Extents, Mesh, Placed>::over(original.mesh(), original.sizes(),
@@ -500,8 +500,8 @@ template <class T, class Extents, class Mesh, class Placed,
           auto Why = detail::why_not_borrowed<sharded_tensor<T, Extents, Mesh, Placed>>()>
 sharded_tensor<const T, Extents, Mesh, Placed> borrow(const sharded_tensor<T, Extents, Mesh, Placed>&&) = delete;
 
-/// Sets every element of this rank's part to `value(indices)`, with indices in the whole tensor. In a partial sum,
-/// these are this rank's summands: equal values on p ranks make p times the value.
+/// Sets every element of this rank's part to `value(indices)`, with indices in the whole tensor. In a partial sum, the
+/// values are this rank's summands, so equal values on p ranks add up to p times the value.
 template <tensor_type Tensor, class Value>
   requires(detail::is_value_of_indices<Value, Tensor> && detail::is_written_to<Tensor>)
 void fill(Tensor& filled, Value&& value) {
