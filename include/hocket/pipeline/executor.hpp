@@ -3,8 +3,8 @@
 /// Runs a pipeline schedule: each rank of a communicator executes its row, over any transport.
 ///
 /// All decisions are made before the first step: the schedule is proven, memory is assigned, and each action of this
-/// rank's row becomes an instruction with its function and buffers. A step executes the instructions. Receives are
-/// posted where the row lists them, ahead of their use, and waited for by the computation that uses the data.
+/// rank's row becomes an instruction with its function and buffers. A step executes the instructions. A receive starts
+/// where the row lists it; the computation that uses the received data waits for the receive.
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
@@ -57,28 +57,28 @@ using plan::pipeline::timeline;
 ///
 /// Several executors may run on one communicator at the same time, beside messages and collectives of the user.
 ///
-/// Simulated ranks share a thread, so none may wait there: `start` a step on each, then let the world run, which
-/// advances all of them. The times of `measured` are then virtual.
+/// Simulated ranks share a thread, so none of them may wait: `start` a step on each rank, then run the world, which
+/// advances all steps. The times of `measured` are then virtual.
 ///
-/// **Threads.** Like the communicator: one at a time. **Lifetime.** Stages and communicator must outlive the executor.
+/// **Threads.** Use from one thread at a time. **Lifetime.** Stages and communicator must outlive the executor.
 template <class Domain>
 class executor {
  public:
-  /// `stages`: those of this rank, in the order of their numbers. `plan` lists the computations, or is already lowered.
+  /// `stages` are those of this rank, in the order of their numbers. `plan` lists only computations, or is lowered.
   ///
   /// Raises `errc::invalid_argument` on all ranks if schedules differ, can't be proven, or have another number of ranks
   /// than `comm`; if stages are missing or lack a function that their rank's row needs; and if the output of a stage
   /// differs in size or type from the input of the next. On simulated ranks the first step raises the errors that
   /// depend on other ranks. A communicator has 65536 tags, which are assigned in turn: one for each executor, but twice
-  /// stages times microbatches if two ranks list their messages in different orders. If they would wrap around to those
-  /// of an executor that a rank still has, `invalid_argument` is raised on all ranks, too.
+  /// stages times microbatches if two ranks list their messages in different orders. If the tags would wrap around to
+  /// tags of an executor that still exists on a rank, all ranks raise `invalid_argument`, too.
   ///
   /// An exception of a stage that is asked for its sizes or its number is rethrown here and ends the communicator. All
   /// other ranks raise an `error` that names the stage and has the text of the exception. (Simulated ranks share the
   /// thread that gets the exception.)
   ///
-  /// A rank with too little memory for the schedule or for the buffers between stages raises `errc::out_of_memory`. So
-  /// do all others, in their first step at the latest. This ends the communicator.
+  /// A rank with too little memory for the schedule or for the buffers between stages raises `errc::out_of_memory`. All
+  /// other ranks raise it too, in their first step at the latest. This failure ends the communicator.
   ///
   /// Cost: two all_reduces, of five numbers per rank and of six per stage.
   executor(const communicator<Domain>& comm, schedule plan, std::vector<any_stage> stages,
@@ -93,7 +93,7 @@ class executor {
   }
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
-  /// Ends a step that is under way on all ranks, with `errc::aborted`. Does not wait.
+  /// If a step is under way, makes it fail on all ranks with `errc::aborted`. Does not wait.
   ~executor() {
     if constexpr (!virtual_time) {
       if (phase_ == phase::under_way) give_up();
@@ -102,9 +102,9 @@ class executor {
 
   /// Runs one step: all microbatches, forward and backward. Returns when this rank's row is complete.
   ///
-  /// An exception of a stage ends the step on all ranks: here by the exception itself, on the others by an `error` that
-  /// names the stage and the microbatch and has the text of the exception. A rank whose row was complete has returned,
-  /// and gets the error in its next call on the communicator: end the training with a barrier.
+  /// An exception of a stage ends the step on all ranks: this rank throws the exception itself; the others throw an
+  /// `error` that names the stage and the microbatch and has the text of the exception. A rank whose row is already
+  /// complete throws the error in its next call on the communicator: end the training with a barrier.
   void run(const std::source_location& site = std::source_location::current()) {
     start(site);
     if constexpr (virtual_time) {
@@ -116,8 +116,8 @@ class executor {
     }
   }
 
-  /// Begins a step, which `advance` continues. On simulated ranks it immediately runs as far as possible, and then with
-  /// the world, whose `run` raises the failure of a step. Errors of the step name the line of this call.
+  /// Begins a step, which `advance` continues. On simulated ranks the step runs as far as possible in this call, and
+  /// then when the world runs; the world's `run` raises its failure. Errors of the step name the line of this call.
   ///
   /// Raises `invalid_argument`, like `run`, while a step is under way; that step can continue.
   void start(const std::source_location& site = std::source_location::current()) {
@@ -172,7 +172,7 @@ class executor {
           {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site_});
   }
 
-  /// Revokes the communicator. Otherwise all ranks would wait for the messages of the step until their deadlines.
+  /// Revokes the communicator. Otherwise other ranks would wait for messages of the step until their deadlines.
   HOCKET_COLD void give_up() noexcept {
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -249,7 +249,7 @@ class executor {
         question);
   }
 
-  /// Checks what this rank can check alone, and publishes the result, so that no rank waits for one that has an error.
+  /// Checks what this rank can check alone, and publishes the result, so that no rank waits for a rank with an error.
   void publish_schedule() {
     while_memory_lasts([&] { wrong_ = judge_schedule(); });
     if (wrong_.empty()) wrong_ = judge_stages();
@@ -280,7 +280,7 @@ class executor {
     take_tags();
   }
 
-  /// For simulated ranks, which can't wait: starts both rounds at the same time; the first step completes them.
+  /// For simulated ranks, which can't wait: starts both all_reduces at the same time; the first step completes them.
   void begin_to_agree() {
     while_memory_lasts([&] { wrong_ = judge_schedule(); });
     refuse_if(wrong_);
@@ -311,7 +311,7 @@ class executor {
     tags_ = hocket::detail::tag_lease(state().tags(), count);
   }
 
-  /// Calls `now`, which needs much memory. If memory runs out, informs all ranks, which would wait for this one.
+  /// Calls `now`, which needs much memory. If memory runs out, revokes the communicator, so that no rank waits.
   template <class Do>
   void while_memory_lasts(Do now) {
     const hocket::detail::call_site call{"pipeline", site_, state().timeout()};
@@ -412,8 +412,8 @@ class executor {
   }
 
 #if HOCKET_HAS_EXCEPTIONS
-  /// Throws the cause of a failure. It is reported once, perhaps to a message that has not been waited for yet; calls
-  /// after it get only `revoked`.
+  /// Throws the cause of a failure, if a message got it. The communicator reports the cause only once, perhaps to a
+  /// message for which no instruction has waited yet; later calls get only `revoked`.
   void throw_first_cause() {
     for (message& each : messages_) {
       try {
@@ -425,7 +425,7 @@ class executor {
   }
 #endif
 
-  /// Starts a message. Its channel is not that of `send` and `recv`, which the user may have in flight.
+  /// Starts a message, on another channel than that of the user's `send` and `recv`.
   void start_message(const detail::instruction& each) {
     hocket::detail::message_spec spec;
     spec.channel = transport::internal_channel;
@@ -460,7 +460,7 @@ class executor {
     with_error_text(described, [&] { call_stage_now(each); });
   }
 
-  /// Calls user code. If that throws, revokes the communicator with the text of `described()` and of the exception.
+  /// Calls user code. If it throws, revokes the communicator with the texts of `described()` and of the exception.
   template <class Describe, class Do>
   auto with_error_text(Describe described, Do now) {
 #if HOCKET_HAS_EXCEPTIONS
@@ -514,7 +514,7 @@ class executor {
     }
   }
 
-  /// Records the function that was called and its stage, which may differ from those that the row lists.
+  /// Records the called function and its stage, which may differ from the task that the row lists.
   void note(const detail::instruction& each, double begin, double end) {
     const task done{each.what.what, numbers_[each.stage], each.what.microbatch};
     if (!measured_.empty() && measured_.back().index == each.step) {
