@@ -54,16 +54,16 @@ HOCKET_BEGIN_NAMESPACE
 /// Made by `gradients`. `T` is the type of the sums: float, double, or `exact_sum` of one of them.
 ///
 /// **Ranks.** All ranks must use equally many microbatches per step, with each parameter ready at most once in each.
-/// Which parameters are ready, in which order and when may differ. The constructor compares layouts.
+/// Which parameters are ready, in which order and when may differ between ranks. The constructor compares layouts.
 /// **Cost.** With n bytes of gradients on p ranks, an all_reduce (stage 0) or a reduce_scatter of n bytes in total per
 /// reduction (with `piecewise_reduction` at stage 0, a reduce_scatter, and an all_gather per step); at the end one
 /// small all_reduce of one number per parameter and three more.
 /// **Memory.** `last_microbatch`: n. Otherwise n at stage 0 and n/p at stages 2 and 3, and the buckets that are
 /// computed or in flight: if one is computed after the other, at most `passing_bytes` of the layout's `in_flight` + 1
-/// buckets. With `bucket_order::forward` it is all buckets, because the last computed one is sent first. `of` waits
-/// until a bucket has completed before it allocates memory beyond that.
+/// buckets. With `bucket_order::forward` these are all buckets, because the last computed bucket is sent first. `of`
+/// waits until a bucket has completed rather than allocate more.
 /// **Threads.** Like the communicator. **Failure.** An error other than `invalid_argument` has ended the communicator;
-/// make a new one. An exception from a user-defined reduction when it starts also ends the communicator: the other
+/// make a new one. An exception from the start of a user-defined reduction also ends the communicator: the other
 /// ranks receive its text. After any other failure in the caller's code, `abandon` abandons the step.
 template <class T, class When, class Sharding, class Group, class Options, class Reduction>
 class gradient_accumulator : private detail::accumulated_sums<T> {
@@ -89,12 +89,12 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   }
 
   gradient_accumulator(gradient_accumulator&&) = default;
-  /// Not assignable: buckets in flight must end before their memory is freed.
+  /// Not assignable, because buckets in flight must complete before their memory is freed.
   gradient_accumulator& operator=(gradient_accumulator&&) = delete;
   ~gradient_accumulator() override { sums::end_all(); }
 
   const parameter_layout& layout() const noexcept { return sums::layout(); }  ///< parameters and buckets
-  /// This rank in `shards()`, and the number of ranks there.
+  /// This rank's number in `shards()`, and the number of ranks in `shards()`.
   int rank() const noexcept { return sums::rank(); }
   int ranks() const noexcept { return sums::ranks(); }
   /// The communicator of the ranks that share the gradient.
@@ -129,8 +129,8 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   /// Begins microbatch `index`, from 0, of the `microbatches` of this step. Microbatch 0 begins a new step.
   void begin_microbatch(int index, int microbatches) { sums::begin_microbatch(index, microbatches); }
 
-  /// Returns the memory to which the caller must add the gradient of parameter `i` until it is ready. Zero at first.
-  /// Waits while the bucket of the preceding microbatch is in flight.
+  /// Returns the memory to which the caller must add the gradient of parameter `i` before `ready(i)`. Zero at first.
+  /// Waits while the parameter's bucket of the preceding microbatch is in flight.
   std::span<T> of(std::size_t i) { return sums::of(i); }
 
   /// Adds `gradient` to the gradient of parameter `i`: an alternative to `of(i)` for a gradient in other memory, or for
@@ -178,16 +178,16 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   /// Collective.
   gradient_totals finish() { return sums::finish(); }
 
-  /// Like `finish`, but does not wait for buckets in flight. `wait` waits for one bucket, `norm` for all, and
-  /// `optimizer::step` for one after the other, in the order in which the next forward pass needs them, which is also
-  /// the order of `bucket_order::forward`. `totals` includes these waits afterwards. With replicas, or if pieces are
-  /// gathered, equals `finish`. Collective.
+  /// Like `finish`, but does not wait for buckets in flight. `wait` waits for one bucket, `norm` for all buckets, and
+  /// `optimizer::step` for one bucket after the other, in the order in which the next forward pass needs them, which is
+  /// also the order of `bucket_order::forward`. Afterwards `totals` includes the time of these waits. With replicas, or
+  /// if pieces are gathered, does the same as `finish`. Collective.
   gradient_totals finish_counts() { return sums::finish_counts(); }
 
   /// Waits until the sum of bucket `b` is complete.
   void wait(std::size_t b) { sums::wait(b); }
 
-  /// The result of the last call of `finish`, with the waits since then.
+  /// The result of the last call of `finish` or `finish_counts`, with the time of waits since then.
   const gradient_totals& totals() const noexcept { return sums::totals(); }
 
   /// Abandons a step that can't be completed, for example after an exception in a layer, so that the next can begin.
@@ -201,8 +201,8 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   /// other ranks first, without computing: it calls `hold`, `ready` and `let_go` for each remaining layer, and begins
   /// and ends the remaining microbatches. Otherwise the ranks wait for each other's pieces.
   ///
-  /// If this rank has not begun the step, this only discards the last gradient, without communication, and the other
-  /// ranks wait until their deadline. If that can happen, as data are read before, pass the number of microbatches.
+  /// If this rank has not begun the step, the call only discards the last gradient, without communication, and other
+  /// ranks wait until their deadline. If that can happen, because data are read first, pass the number of microbatches.
   gradient_totals abandon() { return sums::abandon(); }
 
   /// Like `abandon()`, but also works if this rank has not begun the step. `microbatches` must be equal on all ranks.
@@ -210,7 +210,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   /// 0; with zero<3> it calls `hold`, `ready` and `let_go` in between, as above.
   gradient_totals abandon(int microbatches) { return sums::abandon(microbatches); }
 
-  /// Returns, after `finish` or `wait(b)`, the part of bucket `b` that this rank has the sum of: the whole bucket at
+  /// Returns, after `finish` or `wait(b)`, the part of bucket `b` of which this rank has the sum: the whole bucket at
   /// stage 0, otherwise a piece.
   std::span<T> result(std::size_t b) noexcept { return sums::result(b); }
   /// The range of `result(b)` in the layout.
