@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Applies the optimizer step; each rank updates the shard whose states it stores (ZeRO). In plain data parallelism all
-/// ranks compute the same step and store the same states; here each part is computed and stored once, and the updated
-/// parameters are gathered afterwards.
+/// ranks compute the same step and store the same states. ZeRO computes and stores each part on one rank, and gathers
+/// the updated parameters afterwards.
 ///
 /// @code
 /// auto optimizer = hocket::make_optimizer<float>(parameters, hocket::adamw{.weight_decay = 0.1});
@@ -42,8 +42,8 @@
 HOCKET_BEGIN_NAMESPACE
 
 /// An update rule: the number of `states` per element, the constants of a step (`at`), and the `update` of one element.
-/// If it has a member `weight_decay`, that is 0 for parameters that do not decay. If it has `state_names`, checkpoints
-/// use these names; otherwise "state 0" …. See optimizer/rule/.
+/// If a rule has a member `weight_decay`, this is set to 0 for parameters that do not decay. If it has `state_names`,
+/// checkpoints use these names; otherwise "state 0", "state 1" and so on. See optimizer/rule/.
 template <class Rule, class F>
 concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const std::array<F*, Rule::states>& state) {
   rule.template at<F>(std::uint64_t{1}, 0.1);
@@ -88,7 +88,7 @@ class optimizer {
  public:
   using parameter_type = typename Parameters::value_type;
   using sharding = typename Parameters::sharding;
-  /// Whether a wider copy of the parameters is stored.
+  /// Whether the optimizer stores a copy of the parameters in the wider type `F`.
   static constexpr bool has_masters = !std::is_same_v<F, parameter_type>;
 
   /// See `make_optimizer`.
@@ -109,10 +109,10 @@ class optimizer {
   /// Number of steps so far.
   std::uint64_t steps() const noexcept { return steps_; }
 
-  /// Updates the parameters by the summed gradient times `factor`: 1 / (count * loss scale), times a `clip_factor`.
-  /// Then starts to gather them, in the order in which the next forward pass needs them; `parameters.of(i)` waits for
-  /// them. With zero<3>, releases gathered buckets. Parameters without a gradient on any rank remain unchanged, and so
-  /// do their states. Parameters that do not decay (see `undecayed`) are updated with a `weight_decay` of 0.
+  /// Updates the parameters by the summed gradient times `factor`: 1 / (count * loss scale), times a `clip_factor` if
+  /// used. Then starts to gather the parameters, in the order in which the next forward pass needs them;
+  /// `parameters.of(i)` waits for parameter i. With zero<3>, releases gathered buckets instead. Parameters without a
+  /// gradient on any rank, and their states, remain unchanged. For `undecayed` parameters `weight_decay` is 0.
   ///
   /// Collective; `factor`, `learning_rate` and the rule must be equal on all ranks.
   /// Raises `invalid_argument` if layouts or ranks differ, if `factor` or `learning_rate` is not finite, before `finish`,
@@ -177,7 +177,7 @@ class optimizer {
   }
 
   /// Sets the state from `kept`: pieces of `state` from any number of ranks, at any stage, in any order, which may
-  /// include more than this rank updates. Also restore the parameters. Call on all ranks, with equal steps and values.
+  /// include more than this rank updates. Restore the parameters, too. Call on all ranks, with equal steps and values.
   /// Raises `invalid_argument` if a part of an array is missing, or if a parameter has another size; then nothing is
   /// changed.
   void restore(const optimizer_state<F>& kept) {
@@ -236,8 +236,8 @@ class optimizer {
   std::uint64_t steps_ = 0;
 };
 
-/// Makes an optimizer for `parameters`, which must outlive it and must already have their values: if they are narrower
-/// than `F`, they are copied now.
+/// Makes an optimizer for `parameters`, which must outlive the optimizer and must already have their values, because
+/// parameters narrower than `F` are copied now.
 /// @tparam F type of the computation and of the states: `float` or `double`
 /// @param rule `adamw`, `sgd`, `lion`, or a user-defined rule: see `update_rule`
 template <class F, class Rule, class Parameters>
