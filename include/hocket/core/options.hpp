@@ -237,7 +237,7 @@ constexpr timeout_property timeout(Number) noexcept {
 struct same_on_all_ranks_t {};
 inline constexpr same_on_all_ranks_t same_on_all_ranks{};
 
-/// Guarantee: the same ranks, sizes and algorithm yield the same bits in every run. Needs a fixed order.
+/// Guarantee: the same ranks, sizes and algorithm yield the same bits in every run. Algorithms with fixed order only.
 struct run_to_run_t {};
 inline constexpr run_to_run_t run_to_run{};
 

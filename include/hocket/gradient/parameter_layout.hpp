@@ -52,8 +52,8 @@ enum class bucket_order : unsigned char {
   forward    ///< in which the next forward pass needs them: for `gradient_accumulator::finish_counts`
 };
 
-/// How parameters are divided into buckets, and how buckets are sent. The last parameter of a bucket is the one that
-/// reaches the limit or begins a unit. The default limits are 1 MiB and 25 MiB of floats: see `of` for other types.
+/// How parameters are divided into buckets, and how buckets are sent. A bucket ends with the parameter that reaches
+/// its limit or begins a unit. The default limits are 1 MiB and 25 MiB of floats: see `of` for other types.
 struct bucket_limits {
   std::size_t first_elements = std::size_t{1} << 18;  ///< limit of the first bucket
   std::size_t elements = std::size_t{25} << 18;       ///< limit of the other buckets

@@ -285,9 +285,9 @@ class peers_of {
  public:
   using call_type = bound_call<Domain, Driver>;
 
-  /// Collective over `comm`, like everything here except `enqueue` and `wait`; takes milliseconds. Uses the device of
-  /// `order`. Throws on all ranks alike: `unreachable`, with the reason and the ranks, if two can't reach each other's
-  /// memory or streams can't wait for words; `bad_environment` if there is no driver or it has too few connections.
+  /// Collective over `comm`, like binding a call and `close`; takes milliseconds. Uses the device of `order`. Throws on
+  /// all ranks alike: `unreachable`, with the reason and the ranks, if two ranks can't reach each other's memory or if
+  /// streams can't wait for memory words; `bad_environment` if there is no driver or it has too few connections.
   static peers_of reach(const communicator<Domain>& comm, const stream_of<Driver>& order,
                         std::chrono::nanoseconds timeout, cuda_ipc::group_options how,
                         const std::source_location& site) {

@@ -259,7 +259,7 @@ class sharded_tensor {
   std::span<const T> elements() const noexcept { return {data_.value, local().size()}; }
 
   /// For `partial<mean>`: the number of values of which each of this rank's elements is the mean. Equal along axes
-  /// where the tensor is not partial. `mean_over` sets the count; user-defined means need `set_count` before a reduction.
+  /// where the tensor is not partial. `mean_over` sets the count; user-defined means need `set_count` to be reduced.
   /// `set_count` throws `invalid_argument` unless the number is finite and not negative.
   double count() const noexcept { return count_; }
   /// Sets `count()`.
