@@ -48,8 +48,8 @@ inline parameter undecayed(parameter of) {
 
 /// The order in which every rank sends the buckets of one backward pass, whatever the order in which they become ready.
 enum class bucket_order : unsigned char {
-  backward,  ///< in which the backward pass completes them: hides most of the communication
-  forward    ///< in which the next forward pass needs them: for `gradient_accumulator::finish_counts`
+  backward,  ///< the order in which the backward pass completes buckets: hides most of the communication
+  forward    ///< the order in which the next forward pass needs them: for `gradient_accumulator::finish_counts`
 };
 
 /// How parameters are divided into buckets, and how buckets are sent. A bucket ends with the parameter that reaches

@@ -54,8 +54,8 @@ communicator<Adapted> adapt(const communicator<Domain>& comm, std::shared_ptr<Sh
 }  // namespace detail
 
 /// Returns a communicator of the ranks of `comm` on which the faults `what` occur, over any transport, so that a
-/// program can test how it handles them. The step of a fault counts the calls on this communicator, on communicators
-/// split from it and on those that `shrink` makes of it.
+/// program can test how it handles them. A fault's step number counts the steps of calls on this communicator, on
+/// communicators split from it and on those that `shrink` makes of it.
 ///
 /// Collective over `comm`; `what` must be equal on all ranks. Small reductions do not use the direct path here, so that
 /// each step can fail. **Threads.** One thread must use the result and all its parts. **Errors.** Like `split`.
