@@ -8,6 +8,7 @@
 #include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/host/argument_diagnostics.hpp>
+#include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>
 #include <hocket/core/explanation.hpp>
@@ -16,7 +17,6 @@
 #include <hocket/operation/traits.hpp>
 
 #include <cstddef>
-#include <source_location>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -24,28 +24,20 @@ namespace detail {
 
 // ── Which calls can be bound ───────────────────────────────────────────────────────────────────────────────────────
 
-/// Whether a call's arguments may end with `Rest`, which may be options and the source location.
-template <class... Rest>
-inline constexpr bool ends_bound_call = sizeof...(Rest) == 0;
-template <class Options>
-inline constexpr bool ends_bound_call<Options> = is_options<Options>;
-template <class Options>
-inline constexpr bool ends_bound_call<Options, std::source_location> = is_options<Options>;
-
 /// (in, out, op, options)
 template <class... Arguments>
 inline constexpr bool is_bound_reduction = false;
 template <class T, class U, class Op, class... Rest>
 inline constexpr bool
     is_bound_reduction<device_buffer<T, cuda::device_memory>, device_buffer<U, cuda::device_memory>, Op, Rest...> =
-        device_pair<T, U> && reduction_for<Op, U> && ends_bound_call<Rest...>;
+        device_pair<T, U> && reduction_for<Op, U> && ends_call<Rest...>;
 
 /// (in_place(buffer), op, options)
 template <class... Arguments>
 inline constexpr bool is_bound_in_place = false;
 template <class T, class Op, class... Rest>
 inline constexpr bool is_bound_in_place<device_in_place<T, cuda::device_memory>, Op, Rest...> =
-    reduction_for<Op, T> && ends_bound_call<Rest...>;
+    reduction_for<Op, T> && ends_call<Rest...>;
 
 /// (in, out, options)
 template <class... Arguments>
@@ -53,14 +45,14 @@ inline constexpr bool is_bound_move = false;
 template <class T, class U, class... Rest>
 inline constexpr bool
     is_bound_move<device_buffer<T, cuda::device_memory>, device_buffer<U, cuda::device_memory>, Rest...> =
-        device_pair<T, U> && element<U> && ends_bound_call<Rest...>;
+        device_pair<T, U> && element<U> && ends_call<Rest...>;
 
 /// (buffer, root, options)
 template <class... Arguments>
 inline constexpr bool is_bound_broadcast = false;
 template <class T, class... Rest>
 inline constexpr bool is_bound_broadcast<device_buffer<T, cuda::device_memory>, root, Rest...> =
-    !std::is_const_v<T> && element<T> && ends_bound_call<Rest...>;
+    !std::is_const_v<T> && element<T> && ends_call<Rest...>;
 
 // ── What is wrong with others ──────────────────────────────────────────────────────────────────────────────────────
 // `Arguments` is an `argument_list`. Each function returns the first problem that it finds.

@@ -4,6 +4,7 @@
 /// Each `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
+#include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/mesh/axis.hpp>
@@ -12,7 +13,6 @@
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
-#include <hocket/shard/tensor_call.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -149,7 +149,7 @@ consteval sentence explain_converting_call() {
   if constexpr (!tensor_type<Given>) {
     return "only a tensor can be converted, because its type states its placement: make one over your data, as in "
            "tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
-  } else if constexpr (!ends_tensor_call<Rest...>) {
+  } else if constexpr (!ends_call<Rest...>) {
     return "after the tensor, a conversion takes only options, as in with(timeout(1s)); the operation is part of the "
            "partial placement and is not passed";
   } else if constexpr (std::is_void_v<From>) {

@@ -4,11 +4,11 @@
 /// `why_no_norm` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
+#include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
-#include <hocket/shard/tensor_call.hpp>
 
 #include <source_location>
 #include <tuple>
@@ -77,7 +77,7 @@ struct norm_call<Tensors...> {
 template <tensor_type Tensor>
 struct norm_call<Tensor, std::source_location> : norm_call<Tensor> {};
 template <tensor_type... Tensors, class... Rest>
-  requires(sizeof...(Tensors) > 0 && ends_tensor_call<Rest...>)
+  requires(sizeof...(Tensors) > 0 && ends_call<Rest...>)
 struct norm_call<std::tuple<Tensors&...>, Rest...> : norm_call<std::remove_const_t<Tensors>...> {};
 
 template <class... Given>

@@ -5,6 +5,7 @@
 /// shard/tensor_diagnostics.hpp.
 #pragma once
 
+#include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/core/options.hpp>
@@ -15,7 +16,6 @@
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
-#include <hocket/shard/tensor_call.hpp>
 
 #include <type_traits>
 
@@ -188,7 +188,7 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
       return explain_to_type<Said...>(said_list<Rest...>());
     } else if constexpr (Explains) {
       return explain_new_placements<tensor, Said...>();
-    } else if constexpr (!ends_tensor_call<Rest...>) {
+    } else if constexpr (!ends_call<Rest...>) {
       return "after the tensor, a redistribution on the tensor's own mesh takes only options, as in "
              "with(timeout(1s)); for another mesh, pass the whole type: redistribute<to_type>(x, other_mesh)";
     } else {
@@ -206,8 +206,7 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
   static consteval sentence explain_to_type(said_list<Next, Others...>) {
     if constexpr (call_options<Next>) {
       return explain_to_type<To>(said_list<>());
-    } else if constexpr (!std::is_convertible_v<const Next&, const typename To::mesh_type&> ||
-                         !ends_tensor_call<Others...>) {
+    } else if constexpr (!std::is_convertible_v<const Next&, const typename To::mesh_type&> || !ends_call<Others...>) {
       return "after the tensor, a redistribution to another mesh takes that mesh, of the type that the tensor's new "
              "type names, and then options: redistribute<to_type>(x, mesh, with(...))";
     } else if constexpr (Explains) {
