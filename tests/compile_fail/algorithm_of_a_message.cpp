@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a message can.t use one of these properties
+// expect: a message takes only a timeout and a stop token
 //
 // A message has no algorithm.
 #include <hocket/hocket.hpp>

@@ -3,17 +3,18 @@
 /// Reports which algorithm a call would choose, and why: the cost model's table, row by row.
 #pragma once
 
+#include <hocket/collective/detail/explain_diagnostics.hpp>
 #include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/host/call_settings.hpp>
-#include <hocket/collective/host/reduce.hpp>
+#include <hocket/collective/host/effective_operation.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
-#include <hocket/operation/traits.hpp>
 #include <hocket/plan/plan.hpp>
 
 #include <cstddef>
@@ -23,32 +24,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Returns which lengths a collective takes: equal blocks, counts known to all ranks, or counts known to pairs.
-template <class Collective>
-constexpr block_lengths lengths_of() noexcept {
-  if constexpr (requires { Collective::block_lengths; }) {
-    return Collective::block_lengths;
-  } else {
-    return block_lengths::equal;
-  }
-}
-
 /// Returns the request of a call of `Collective` with these options, without the lengths.
 template <class T, class Collective, class Op, class Options>
-call_request request_of(const Op& op, const Options& options) {
+call_request request_of() {
   call_request asked{
       .what = {Collective::collective, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
   asked.checksummed = Options::template has<kind::integrity>;
   if constexpr (plan::collective{Collective::collective, 0}.reduces()) {
-    static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer,
-                                         kind::exactness, kind::integrity>,
-                  "explain(...): a reduction can't use one of these properties");
-    using effective = std::remove_const_t<decltype(effective_operation<Op, T>(op, options))>;
+    using effective = effective_operation_t<Op, T, Options>;
     asked.element_size = kernel::element_kernel_of<effective, T>.size;
     asked.order = weakest_order<effective, T>();
-  } else {
-    static_assert(Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
-                  "explain(...): a call that combines nothing can't use one of these properties");
   }
   return asked;
 }
@@ -70,10 +55,10 @@ std::string explain_call(const communicator<Domain>& comm, const call_request& a
 /// `explain<float>(comm, all_reduce, 1 << 20, std::plus<>{}, with(wire<bfloat16>))`. Local; the result is the same on
 /// all ranks.
 template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
-  requires(detail::lengths_of<Collective>() == detail::block_lengths::equal && !call_options<Op>)
-std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, const Op& op = {},
+  requires detail::explained_call<detail::block_lengths::equal, T, Collective, Op, Options>
+std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, const Op& = {},
                     const Options& options = {}) {
-  detail::call_request asked = detail::request_of<T, Collective>(op, options);
+  detail::call_request asked = detail::request_of<T, Collective, Op, Options>();
   asked.block_elements = count;
   return detail::explain_call<Collective::collective>(comm, asked, options);
 }
@@ -81,38 +66,42 @@ std::string explain(const communicator<Domain>& comm, const Collective&, std::si
 /// Like the above, for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
 /// counts{lengths})`. Throws `error` with `invalid_argument` unless there is one count for each rank.
 template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
-  requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all && !call_options<Op>)
-std::string explain(const communicator<Domain>& comm, const Collective&, counts lengths, const Op& op = {},
+  requires detail::explained_call<detail::block_lengths::known_to_all, T, Collective, Op, Options>
+std::string explain(const communicator<Domain>& comm, const Collective&, counts lengths, const Op& = {},
                     const Options& options = {}) {
   std::size_t total = 0;
   if (const outcome wrong = detail::check_counts("counts", lengths.of_ranks, comm.size(), total); wrong.failed()) {
     raise(wrong.cause());
   }
-  detail::call_request asked = detail::request_of<T, Collective>(op, options);
+  detail::call_request asked = detail::request_of<T, Collective, Op, Options>();
   detail::describe_blocks(detail::blocks_of(lengths), asked);
   return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 
 /// Like the first, for sums and calls without operation: `explain<float>(comm, all_gather, 100, with(ring))`.
 template <class T, class Domain, class Collective, call_options Options>
-  requires(detail::lengths_of<Collective>() == detail::block_lengths::equal)
+  requires detail::explained_call<detail::block_lengths::equal, T, Collective, std::plus<>, Options>
 std::string explain(const communicator<Domain>& comm, const Collective& what, std::size_t count,
                     const Options& options) {
   return explain<T>(comm, what, count, std::plus<>{}, options);
 }
 template <class T, class Domain, class Collective, call_options Options>
-  requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_all)
+  requires detail::explained_call<detail::block_lengths::known_to_all, T, Collective, std::plus<>, Options>
 std::string explain(const communicator<Domain>& comm, const Collective& what, counts lengths, const Options& options) {
   return explain<T>(comm, what, lengths, std::plus<>{}, options);
 }
 
 /// Like the first, for all_to_all_v, whose choice does not depend on the counts: `explain<float>(comm, all_to_all_v)`.
 template <class T, class Domain, class Collective, call_options Options = options<>>
-  requires(detail::lengths_of<Collective>() == detail::block_lengths::known_to_pairs)
+  requires detail::explained_call<detail::block_lengths::known_to_pairs, T, Collective, std::plus<>, Options>
 std::string explain(const communicator<Domain>& comm, const Collective&, const Options& options = {}) {
-  const detail::call_request asked = detail::request_of<T, Collective>(std::plus<>{}, options);
+  const detail::call_request asked = detail::request_of<T, Collective, std::plus<>, Options>();
   return detail::explain_call<Collective::collective>(comm, asked, options);
 }
+
+/// Deleted: the template argument `Why` is the reason.
+template <class T = void, class... Given, auto Why = detail::why_not_explained<T, Given...>()>
+detail::not_understood explain(const Given&...) = delete;
 
 HOCKET_END_NAMESPACE
 

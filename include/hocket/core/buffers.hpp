@@ -5,6 +5,8 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/core/not_understood.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -45,29 +47,30 @@ constexpr auto in_place(Range&& buffer) {
 
 namespace detail {
 
-/// Explains why `Value` can't be used in place.
+/// Returns the reason why `Value` can't be used in place.
 template <class Value>
-consteval void explain_in_place() {
-  constexpr bool range = contiguous_buffer<std::remove_reference_t<Value>>;
-  static_assert(range,
-                "in_place(buffer): the buffer must be a contiguous range of known size: a vector, an array or a span; "
-                "for one value x, pass std::span(&x, 1)");
-  constexpr bool lasting = !range || lasting_buffer<Value>;
-  static_assert(lasting,
-                "in_place(buffer): the buffer is a temporary, and the result would be lost; pass a named buffer");
-  static_assert(!range || !lasting || writable_buffer<Value>,
-                "in_place(buffer): the result overwrites the buffer, so its elements must not be const");
+consteval sentence explain_in_place() {
+  if (!contiguous_buffer<std::remove_reference_t<Value>>) {
+    return "in_place(buffer): the buffer must be a contiguous range of known size: a vector, an array or a span; for "
+           "one value x, pass std::span(&x, 1)";
+  }
+  if (!lasting_buffer<Value>) {
+    return "in_place(buffer): the buffer is a temporary, and the result would be lost; pass a named buffer";
+  }
+  return "in_place(buffer): the result overwrites the buffer, so its elements must not be const";
+}
+
+template <class Value>
+  requires(!writable_buffer<Value>)
+constexpr auto why_not_in_place() {
+  return in_words([] { return explain_in_place<Value>(); });
 }
 
 }  // namespace detail
 
-/// Rejects arguments that are not writable buffers, with a compile error that explains why.
-template <class Value>
-  requires(!writable_buffer<Value>)
-constexpr auto in_place(Value&&) {
-  detail::explain_in_place<Value>();
-  return in_place_buffer<int>{};
-}
+/// Deleted: the template argument `Why` is the reason.
+template <class Value, auto Why = detail::why_not_in_place<Value>()>
+detail::not_understood in_place(Value&& buffer) = delete;
 
 namespace detail {
 

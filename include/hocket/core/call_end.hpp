@@ -19,5 +19,17 @@ inline constexpr bool ends_call<Options> = call_options<Options>;
 template <class Options>
 inline constexpr bool ends_call<Options, std::source_location> = call_options<Options>;
 
+/// The type of the options among the arguments that end a call; `options<>` if there are none.
+template <class... Rest>
+struct options_at_end {
+  using type = options<>;
+};
+template <class Options, class... Rest>
+struct options_at_end<Options, Rest...> {
+  using type = Options;
+};
+template <class... Rest>
+using options_at_end_t = typename options_at_end<Rest...>::type;
+
 }  // namespace detail
 HOCKET_END_NAMESPACE

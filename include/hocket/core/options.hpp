@@ -9,6 +9,8 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/option_kinds.hpp>
 
 #include <chrono>
@@ -166,48 +168,110 @@ concept call_options = detail::is_options<T>;
 
 namespace detail {
 
-/// Placeholder for an invalid argument, so that the compiler reports only one error.
-struct not_a_token {
-  constexpr bool stop_requested() const noexcept { return false; }
-};
+template <class Value>
+concept is_property_or_token = property<Value> || stop_token_like<Value>;
 
 template <class Value>
 constexpr auto as_property(Value value) {
   if constexpr (property<Value>) {
     return value;
-  } else if constexpr (stop_token_like<Value>) {
-    return stop_property<Value>{std::move(value)};
   } else {
-    constexpr bool is_duration = requires { typename Value::period; };
-    static_assert(!is_duration, "with(...): pass a duration as a timeout: with(timeout(5s))");
-    static_assert(is_duration || property<Value>,
-                  "with(...): not a property. Properties are algorithms (ring, two_shot, ...), timeout(...), "
-                  "wire<T>, require(...), hint(...), observe(...) and stop tokens");
-    return stop_property<not_a_token>{};
+    return stop_property<Value>{std::move(value)};
   }
+}
+
+template <class Value>
+using property_of = decltype(as_property(std::declval<Value>()));
+
+template <class Value>
+concept duration_like = requires { typename Value::period; };
+
+/// Returns the mistake in one argument of `with`.
+template <class Value>
+consteval sentence explain_property() {
+  if (duration_like<Value>) return "with(...): pass a duration as a timeout: with(timeout(5s))";
+  if (!is_property_or_token<Value>) {
+    return "with(...): not a property. Properties are algorithms (ring, two_shot, ...), timeout(...), wire<T>, "
+           "require(...), hint(...), observe(...) and stop tokens";
+  }
+  return {};
+}
+
+template <class... Properties>
+inline constexpr bool have_distinct_kinds = ((count_of_kind<typename Properties::kind, Properties...> == 1) && ...);
+
+template <class... Values>
+consteval sentence explain_with() {
+  constexpr sentence wrong = first_of({sentence(), explain_property<Values>()...});
+  if constexpr (wrong) {
+    return wrong;
+  } else if (!have_distinct_kinds<property_of<Values>...>) {
+    return "with(...): two properties have the same kind; pass only one property of each kind";
+  }
+  return {};
+}
+
+template <class Value>
+consteval sentence explain_hint() {
+  constexpr sentence wrong = explain_property<Value>();
+  if constexpr (wrong) {
+    return wrong;
+  } else if (is_one_of<typename property_of<Value>::kind, kind::exactness, kind::integrity>) {
+    return "hint(require(...)): a requirement can't be a hint; pass require(...) where it must hold, and leave it out "
+           "elsewhere";
+  }
+  return {};
+}
+
+template <class... Values>
+inline constexpr bool are_options = !explain_with<Values...>();
+template <class Value>
+inline constexpr bool is_hintable = !explain_hint<Value>();
+
+template <class... Values>
+  requires(!are_options<Values...>)
+constexpr auto why_not_options() {
+  return in_words([] { return explain_with<Values...>(); });
+}
+
+template <class Value>
+  requires(!is_hintable<Value>)
+constexpr auto why_not_a_hint() {
+  return in_words([] { return explain_hint<Value>(); });
+}
+
+template <class Given>
+constexpr auto why_not_a_timeout() {
+  return in_words([]() -> sentence {
+    return "timeout(...) takes a duration, for example 5s or 20ms after `using namespace std::chrono_literals`";
+  });
 }
 
 }  // namespace detail
 
 /// Collects properties: `with(ring, timeout(5s), token)`.
 template <class... Values>
+  requires detail::are_options<Values...>
 constexpr auto with(Values... values) {
   return options(detail::as_property(std::move(values))...);
 }
+
+/// Deleted: the template argument `Why` is the reason.
+template <class... Values, auto Why = detail::why_not_options<Values...>()>
+detail::not_understood with(Values... values) = delete;
 
 /// Makes a property optional. Calls that do not support its kind ignore it. A hinted algorithm is also ignored where it
 /// can't run, and a hinted wire type where the operation can't combine it or `require(rank_count_invariant)` forbids
 /// rounding. `require(...)` can't be hinted, because a caller would not notice that a guarantee is missing.
 template <class Value>
+  requires detail::is_hintable<Value>
 constexpr auto hint(Value value) {
-  auto wish = detail::as_property(std::move(value));
-  using kind_of_wish = typename decltype(wish)::kind;
-  static_assert(
-      !detail::is_one_of<kind_of_wish, kind::exactness, kind::integrity>,
-      "hint(require(...)): a requirement can't be a hint; pass require(...) where it must hold, and leave it out "
-      "elsewhere");
-  return detail::hinted<decltype(wish)>{std::move(wish)};
+  return detail::hinted<detail::property_of<Value>>{detail::as_property(std::move(value))};
 }
+
+/// Deleted: the template argument `Why` is the reason.
+template <class Value, auto Why = detail::why_not_a_hint<Value>()>
+detail::not_understood hint(Value value) = delete;
 
 /// The property that `timeout` returns.
 struct timeout_property {
@@ -221,15 +285,9 @@ constexpr timeout_property timeout(std::chrono::duration<Rep, Period> duration) 
   return {detail::saturated(duration)};
 }
 
-/// Rejects a number, which has no unit, with a compile error.
-template <class Number>
-  requires std::is_arithmetic_v<Number>
-constexpr timeout_property timeout(Number) noexcept {
-  constexpr bool has_a_unit = !std::is_arithmetic_v<Number>;
-  static_assert(has_a_unit,
-                "timeout(...) takes a duration, for example 5s or 20ms after `using namespace std::chrono_literals`");
-  return {};
-}
+/// Deleted: a number has no unit.
+template <class Given, auto Why = detail::why_not_a_timeout<Given>()>
+detail::not_understood timeout(Given duration) = delete;
 
 // ── Exactness ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

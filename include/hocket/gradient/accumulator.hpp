@@ -31,6 +31,7 @@
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/gradient/accumulated_sums.hpp>
+#include <hocket/gradient/accumulator_diagnostics.hpp>
 #include <hocket/gradient/data_parallel.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
@@ -135,12 +136,9 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
 
   /// Adds `gradient` to the gradient of parameter `i`: an alternative to `of(i)` for a gradient in other memory, or for
   /// exact sums. Its element type must not have more digits than the type of the sums.
-  template <contiguous_buffer Range>
+  template <detail::added_to_sums_of<T> Range>
   void add(std::size_t i, const Range& range) {
     const auto gradient = detail::as_input(range);
-    static_assert(detail::fits_into<typename decltype(gradient)::value_type, T>(),
-                  "gradients.add: the elements of this gradient have more digits than the sums, and would be rounded "
-                  "first: use gradients<double> or gradients<exact_sum<double>>, or round them yourself");
     const std::span<T> to = of(i);
     if (gradient.size() != to.size()) sums::refuse_size(i, gradient.size());
     for (std::size_t at = 0; at < to.size(); ++at) {
@@ -152,16 +150,9 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
     }
   }
 
-  /// Does not compile: the static_assert explains why.
-  template <class Given>
-    requires(!contiguous_buffer<Given>)
-  auto add(std::size_t, const Given&) {
-    constexpr bool is_buffer = contiguous_buffer<Given>;
-    static_assert(is_buffer,
-                  "gradients.add(i, gradient): the gradient must be a contiguous range of numbers, such as a vector; "
-                  "add a tensor with add_gradient<\"dp\">(gradients, i, tensor)");
-    return detail::not_understood();
-  }
+  /// Deleted: the template argument `Why` is the reason.
+  template <class Given, auto Why = detail::why_not_added<T, Given>()>
+  detail::not_understood add(std::size_t, const Given&) = delete;
 
   /// Marks the gradient of parameter `i` as complete for this microbatch. Also makes progress on buckets in flight.
   void ready(std::size_t i) { sums::ready(i); }
@@ -302,31 +293,17 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
 /// @param reduction reduces a bucket: see reduction.hpp
 /// @param memory allocates all memory; must outlive the result
 template <class T, class Over, class When, class Sharding, class Options = options<>, class Reduction = plain_reduction>
+  requires detail::makes_gradients<T, Over, parameter_layout, When, Sharding, Options, Reduction>
 auto gradients(Over&& group, parameter_layout layout, When, Sharding, const Options& options = {},
                Reduction reduction = {}, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                const std::source_location& site = std::source_location::current()) {
-  using group_type = decltype(detail::group_type_of<Over>());
-  if constexpr (detail::checked_group<Over>::value && detail::checked_sum_type<T>::value &&
-                detail::checked_options<Options>::value &&
-                detail::checked_accumulation<When, Sharding, group_type::has_replicas>::value) {
-    if constexpr (detail::checked_wire_type<T, Options>::value &&
-                  detail::checked_reduction<Reduction, typename group_type::domain_type, T, Options>::value) {
-      return gradient_accumulator<T, When, Sharding, group_type, Options, Reduction>(
-          detail::as_group(group), std::move(layout), options, std::move(reduction), memory, site);
-    }
-  }
+  using group_type = decltype(detail::as_group(group));
+  return gradient_accumulator<T, When, Sharding, group_type, Options, Reduction>(
+      detail::as_group(group), std::move(layout), options, std::move(reduction), memory, site);
 }
 
-/// Does not compile: the static_assert explains why.
-template <class T = void, class... Given>
-  requires(std::is_void_v<T> || sizeof...(Given) < 4)
-auto gradients(const Given&...) {
-  constexpr bool is_whole = !std::is_void_v<T> && sizeof...(Given) >= 4;
-  static_assert(
-      is_whole,
-      "gradients<T>(group, layout, when, stage) needs all of these: the type of the sums, such as float; a group, a "
-      "layout, when to reduce, such as last_microbatch, and the stage, such as zero<1>");
-  return detail::not_understood();
-}
+/// Deleted: the template argument `Why` is the reason.
+template <class T = void, class... Given, auto Why = detail::why_no_gradients<T, Given...>()>
+detail::not_understood gradients(Given&&...) = delete;
 
 HOCKET_END_NAMESPACE

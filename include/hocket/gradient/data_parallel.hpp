@@ -88,37 +88,6 @@ hybrid_group<Domain> as_group(const hybrid_group<Domain>& group) noexcept {
 template <class Over>
 concept group_of_ranks = requires(Over& given) { as_group(given); };
 
-/// Group type of an argument that is not a group. The compiler has already reported that.
-struct no_group {
-  using domain_type = void;
-  static constexpr bool has_replicas = true;
-};
-
-template <class Over>
-auto group_type_of() {
-  if constexpr (group_of_ranks<Over>) {
-    return decltype(as_group(std::declval<Over&>()))();
-  } else {
-    return no_group();
-  }
-}
-
-/// Checks a group passed as `Over&&`. A temporary communicator is an error, because groups store the address.
-template <class Over>
-struct checked_group {
-  static constexpr bool is_group = group_of_ranks<Over>;
-  static_assert(
-      is_group,
-      "the group of gradients(...) or parameters(...) must be a communicator, such as mesh.along<\"dp\">(), or "
-      "hybrid(shards, replicas)");
-  static constexpr bool stays = std::is_lvalue_reference_v<Over> || decltype(group_type_of<Over>())::has_replicas;
-  static constexpr bool value = is_group && stays;
-  static_assert(
-      stays,
-      "this communicator is a temporary, and gradients(...) or parameters(...) would store its address: use a "
-      "named communicator that outlives the result");
-};
-
 /// Returns whether both have the same rank and size and, if they share a domain, the same members in the same order.
 template <class Domain, class OtherDomain>
 bool same_ranks(const communicator<Domain>& one, const communicator<OtherDomain>& other) noexcept {

@@ -87,52 +87,6 @@ constexpr policy_fault fault_of_policy(bool with_replicas) noexcept {
   }
 }
 
-/// Reports the reason.
-template <class When, class Sharding, bool WithReplicas>
-struct checked_accumulation {
-  static constexpr policy_fault fault = fault_of_policy<When, Sharding>(WithReplicas);
-  static_assert(fault != policy_fault::no_time,
-                "gradients(...): the reduction time must be last_microbatch, every_microbatch or "
-                "scatter_every_reduce_last");
-  static_assert(fault != policy_fault::no_stage,
-                "gradients(...): the stage must be zero<0>, zero<1>, zero<2> or zero<3>");
-  static_assert(
-      fault != policy_fault::whole_of_parts,
-      "gradients(...): zero<2> and zero<3> store a part of the gradient, but last_microbatch needs the whole gradient "
-      "until the last microbatch: use every_microbatch or zero<1>");
-  static_assert(
-      fault != policy_fault::part_of_the_whole,
-      "gradients(...): zero<1> stores the whole gradient, but a reduction at every microbatch leaves only a part: "
-      "use zero<2>, which needs less memory, or last_microbatch");
-  static_assert(fault != policy_fault::scattered_whole,
-                "gradients(...): scatter_every_reduce_last leaves each rank a part of the gradient, but zero<0> stores "
-                "the whole gradient: use every_microbatch or zero<2>");
-  static_assert(fault != policy_fault::no_replicas,
-                "gradients(...): scatter_every_reduce_last reduces over replicas at the end, but this group has none: "
-                "pass hybrid(shards, replicas), or use every_microbatch");
-  static constexpr bool value = fault == policy_fault::none;
-};
-
-}  // namespace detail
-
-namespace detail {
-
-/// Reports an argument that is not a stage.
-template <class Sharding>
-struct checked_stage {
-  static constexpr bool value = sharding_stage<Sharding>;
-  static_assert(value, "parameters(...): the stage must be zero<0>, zero<1>, zero<2> or zero<3>");
-};
-
-/// Reports an argument that is not options.
-template <class Options>
-struct checked_options {
-  static constexpr bool value = call_options<Options>;
-  static_assert(value,
-                "the argument after zero<s> in gradients(...) and parameters(...) must be options, such as "
-                "with(timeout(5s))");
-};
-
 }  // namespace detail
 
 /// Whether gradients of the stage `Sharding` can be reduced at the times `When`, over a group with replicas.

@@ -40,18 +40,6 @@ using started_by = decltype(std::declval<Reduction&>().all_reduce(
     std::declval<const communicator<Domain>&>(), std::size_t{}, std::declval<std::span<T>>(),
     std::declval<const Options&>(), std::declval<const std::source_location&>()));
 
-template <class Reduction, class Domain, class T, class Options>
-struct checked_reduction {
-  static constexpr bool is_reduction = requires { typename started_by<Reduction, Domain, T, Options>; };
-  static_assert(is_reduction,
-                "gradients(...): the argument after the options must be a reduction, with the members all_reduce and "
-                "reduce_scatter of plain_reduction");
-  static constexpr bool starts =
-      !is_reduction || requires { requires started_reduction<started_by<Reduction, Domain, T, Options>>; };
-  static_assert(starts, "gradients(...): the members of a reduction must return an object with test() and wait()");
-  static constexpr bool value = is_reduction && starts;
-};
-
 /// Adapts what a user-defined reduction returns to a `request`. The returned object's destructor ends it.
 template <started_reduction Started>
 class started_elsewhere final : public pending {

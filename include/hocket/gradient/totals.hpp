@@ -34,24 +34,6 @@ inline constexpr bool is_exact_sum = false;
 template <class T>
 inline constexpr bool is_exact_sum<exact_sum<T>> = true;
 
-template <class T>
-struct checked_sum_type {
-  static constexpr bool value = std::is_floating_point_v<T> || is_exact_sum<T>;
-  static_assert(value,
-                "gradients<T>: T, the type of the sums, must be float, double, or exact_sum of one of them. A narrower "
-                "type would lose small summands: use gradients<float>, and with(wire<bfloat16>) to send fewer bytes");
-};
-
-template <class T, class Options>
-struct checked_wire_type {
-  static constexpr bool value =
-      !is_exact_sum<T> || !Options::template has<kind::wire> || Options::template is_hint<kind::wire>;
-  static_assert(
-      value,
-      "gradients<exact_sum<...>>(...): exact sums are sent unchanged, and wire<...> would round them: use only "
-      "one of the two");
-};
-
 /// Returns whether a `From` can be added to a sum of type `T`, floating-point or exact, without rounding it first.
 template <class From, class T>
 constexpr bool fits_into() noexcept {

@@ -8,6 +8,7 @@
 #include <hocket/collective/detail/generate_call.hpp>
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/host/argument_diagnostics.hpp>
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>
@@ -15,6 +16,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -24,35 +26,67 @@ namespace detail {
 
 // ── Which calls can be bound ───────────────────────────────────────────────────────────────────────────────────────
 
+/// The options of bound calls; see collective/host/option_diagnostics.hpp.
+template <plan::collective_kind Kind, class Op, class T>
+struct bound_options {
+  template <class Options>
+  static consteval sentence explain() {
+    if (!Options::template only<kind::algorithm, kind::timeout, kind::exactness>) {
+      return "with(...): a bound call takes only an algorithm, an exactness and a timeout, the latter for binding; "
+             "pass "
+             "the stream to enqueue";
+    }
+    if constexpr (plan::collective{Kind, 0}.reduces()) {
+      return reduction_options<Kind, Op, T>::template explain<Options>();
+    } else {
+      return explain_algorithm<Kind, Options>();
+    }
+  }
+};
+
+template <class Options>
+concept only_timeout = call_options<Options> && accepted_by<Options, timeout_options>;
+
+/// Whether a collective of `Kind` can be bound to a buffer of T that it reads and one of U that it writes. `Op` is void
+/// if it combines nothing.
+template <class T, class U, plan::collective_kind Kind, class Options = options<>, class Op = void>
+concept bound_pair =
+    device_pair<T, U> && ((std::is_void_v<Op> && element<U>) || (!std::is_void_v<Op> && reduction_for<Op, U>)) &&
+    accepted_by<Options, bound_options<Kind, Op, U>>;
+
 /// (in, out, op, options)
-template <class... Arguments>
+template <plan::collective_kind Kind, class... Arguments>
 inline constexpr bool is_bound_reduction = false;
-template <class T, class U, class Op, class... Rest>
-inline constexpr bool
-    is_bound_reduction<device_buffer<T, cuda::device_memory>, device_buffer<U, cuda::device_memory>, Op, Rest...> =
-        device_pair<T, U> && reduction_for<Op, U> && ends_call<Rest...>;
+template <plan::collective_kind Kind, class T, class U, class Op, class... Rest>
+  requires ends_call<Rest...>
+inline constexpr bool is_bound_reduction<Kind, device_buffer<T, cuda::device_memory>,
+                                         device_buffer<U, cuda::device_memory>, Op, Rest...> =
+    bound_pair<T, U, Kind, options_at_end_t<Rest...>, Op>;
 
 /// (in_place(buffer), op, options)
-template <class... Arguments>
+template <plan::collective_kind Kind, class... Arguments>
 inline constexpr bool is_bound_in_place = false;
-template <class T, class Op, class... Rest>
-inline constexpr bool is_bound_in_place<device_in_place<T, cuda::device_memory>, Op, Rest...> =
-    reduction_for<Op, T> && ends_call<Rest...>;
+template <plan::collective_kind Kind, class T, class Op, class... Rest>
+  requires ends_call<Rest...>
+inline constexpr bool is_bound_in_place<Kind, device_in_place<T, cuda::device_memory>, Op, Rest...> =
+    bound_pair<T, T, Kind, options_at_end_t<Rest...>, Op>;
 
 /// (in, out, options)
-template <class... Arguments>
+template <plan::collective_kind Kind, class... Arguments>
 inline constexpr bool is_bound_move = false;
-template <class T, class U, class... Rest>
+template <plan::collective_kind Kind, class T, class U, class... Rest>
+  requires ends_call<Rest...>
 inline constexpr bool
-    is_bound_move<device_buffer<T, cuda::device_memory>, device_buffer<U, cuda::device_memory>, Rest...> =
-        device_pair<T, U> && element<U> && ends_call<Rest...>;
+    is_bound_move<Kind, device_buffer<T, cuda::device_memory>, device_buffer<U, cuda::device_memory>, Rest...> =
+        bound_pair<T, U, Kind, options_at_end_t<Rest...>>;
 
 /// (buffer, root, options)
-template <class... Arguments>
+template <plan::collective_kind Kind, class... Arguments>
 inline constexpr bool is_bound_broadcast = false;
-template <class T, class... Rest>
-inline constexpr bool is_bound_broadcast<device_buffer<T, cuda::device_memory>, root, Rest...> =
-    !std::is_const_v<T> && element<T> && ends_call<Rest...>;
+template <plan::collective_kind Kind, class T, class... Rest>
+  requires ends_call<Rest...>
+inline constexpr bool is_bound_broadcast<Kind, device_buffer<T, cuda::device_memory>, root, Rest...> =
+    bound_pair<T, T, Kind, options_at_end_t<Rest...>>;
 
 // ── What is wrong with others ──────────────────────────────────────────────────────────────────────────────────────
 // `Arguments` is an `argument_list`. Each function returns the first problem that it finds.
@@ -77,7 +111,8 @@ consteval sentence explain_bound_buffer() {
   return {};
 }
 
-template <class Arguments, std::size_t I>
+/// Checks the options at I, of a call of `Family`, which end the call.
+template <class Family, class Arguments, std::size_t I>
 consteval sentence explain_end_of_bound_call() {
   if (Arguments::template has<I> && !is_options<typename Arguments::template plain<I>>) {
     return "the options of a bound call come last and are made by with(...), as in with(ring)";
@@ -85,22 +120,27 @@ consteval sentence explain_end_of_bound_call() {
   if (Arguments::template has<I + 1>) {
     return "a bound call ends with its options: pass the stream to enqueue; errors are thrown";
   }
+  if constexpr (is_options<typename Arguments::template plain<I>>) {
+    return Family::template explain<typename Arguments::template plain<I>>();
+  }
   return {};
 }
 
 /// Checks the operation, right after the buffer `Result`, and the arguments that follow it.
-template <class Arguments, std::size_t Result>
+template <plan::collective_kind Kind, class Arguments, std::size_t Result>
 consteval sentence explain_bound_operation() {
   using op = typename Arguments::template plain<Result + 1>;
+  using T = device_element_t<Arguments, Result>;
   if (!Arguments::template has<Result + 1>) {
     return "a bound reduction needs its operation, after the buffers: std::plus<>{} for a sum";
   }
-  constexpr sentence wrong =
-      first_of({explain_place_of_operation<op>(), explain_end_of_bound_call<Arguments, Result + 2>()});
-  if constexpr (wrong) {
+  constexpr sentence misplaced = explain_place_of_operation<op>();
+  if constexpr (misplaced) {
+    return misplaced;
+  } else if constexpr (constexpr sentence wrong = explain_operation<op, T>(); wrong) {
     return wrong;
   } else {
-    return explain_operation<op, device_element_t<Arguments, Result>>();
+    return explain_end_of_bound_call<bound_options<Kind, op, T>, Arguments, Result + 2>();
   }
 }
 
@@ -112,9 +152,10 @@ consteval sentence explain_bound_pair() {
 
 // ── The calls ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+template <plan::collective_kind Kind>
 struct bound_reduction {
   template <class... Arguments>
-  static constexpr bool fits = is_bound_reduction<Arguments...>;
+  static constexpr bool fits = is_bound_reduction<Kind, Arguments...>;
 
   template <class Arguments>
   static consteval sentence explain() {
@@ -122,14 +163,16 @@ struct bound_reduction {
     if constexpr (wrong) {
       return wrong;
     } else {
-      return explain_bound_operation<Arguments, 1>();
+      return explain_bound_operation<Kind, Arguments, 1>();
     }
   }
 };
 
 struct bound_all_reduce {
+  static constexpr auto kind = plan::collective_kind::all_reduce;
+
   template <class... Arguments>
-  static constexpr bool fits = is_bound_reduction<Arguments...> || is_bound_in_place<Arguments...>;
+  static constexpr bool fits = is_bound_reduction<kind, Arguments...> || is_bound_in_place<kind, Arguments...>;
 
   template <class Arguments>
   static consteval sentence explain() {
@@ -138,26 +181,30 @@ struct bound_all_reduce {
     if constexpr (wrong) {
       return wrong;
     } else if constexpr (requires(first each) { each.elements; }) {
-      return explain_bound_operation<Arguments, 0>();
+      return explain_bound_operation<kind, Arguments, 0>();
     } else {
-      return bound_reduction::explain<Arguments>();
+      return bound_reduction<kind>::template explain<Arguments>();
     }
   }
 };
 
+template <plan::collective_kind Kind>
 struct bound_move {
   template <class... Arguments>
-  static constexpr bool fits = is_bound_move<Arguments...>;
+  static constexpr bool fits = is_bound_move<Kind, Arguments...>;
 
   template <class Arguments>
   static consteval sentence explain() {
-    return first_of({explain_bound_pair<Arguments>(), explain_end_of_bound_call<Arguments, 2>()});
+    return first_of(
+        {explain_bound_pair<Arguments>(), explain_end_of_bound_call<bound_options<Kind, void, void>, Arguments, 2>()});
   }
 };
 
 struct bound_broadcast {
+  static constexpr auto kind = plan::collective_kind::broadcast;
+
   template <class... Arguments>
-  static constexpr bool fits = is_bound_broadcast<Arguments...>;
+  static constexpr bool fits = is_bound_broadcast<kind, Arguments...>;
 
   template <class Arguments>
   static consteval sentence explain_root() {
@@ -170,7 +217,8 @@ struct bound_broadcast {
   template <class Arguments>
   static consteval sentence explain() {
     return first_of({explain_bound_buffer<Arguments, 0>(), explain_device_output<device_element_t<Arguments, 0>>(),
-                     explain_root<Arguments>(), explain_end_of_bound_call<Arguments, 2>()});
+                     explain_root<Arguments>(),
+                     explain_end_of_bound_call<bound_options<kind, void, void>, Arguments, 2>()});
   }
 };
 

@@ -39,13 +39,18 @@ using peers = peers_of<Domain, cuda_ipc::driver, device_kernels>;
 /// Lets the devices of `comm`'s ranks reach each other's memory; this rank's device is that of `stream`. Collective:
 /// see `peers_of::reach`. Options: `timeout`.
 template <class Domain, call_options Options = options<>>
+  requires hocket::detail::accepted_by<Options, hocket::detail::timeout_options>
 peers<Domain> reach_peers(const communicator<Domain>& comm, const stream_ref& stream, const Options& how = {},
                           const std::source_location& site = std::source_location::current()) {
-  static_assert(Options::template only<kind::timeout>, "with(...): reach_peers takes a timeout and nothing else");
   const auto longest =
       hocket::detail::timeout_of(hocket::detail::communicator_access::state(comm), hocket::detail::settings_of(how));
   return peers<Domain>::reach(comm, stream, longest, {}, site);
 }
+
+/// Deleted: the template argument `Why` is the reason.
+template <class Domain, class Given,
+          auto Why = hocket::detail::why_not_options_of<hocket::detail::timeout_options, Given>()>
+hocket::detail::not_understood reach_peers(const communicator<Domain>&, const stream_ref&, const Given&) = delete;
 
 /// Deleted: the communicator must not move until the last bound call is destroyed, so a temporary can't be used.
 template <class Domain, class... More>

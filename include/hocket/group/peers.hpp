@@ -109,10 +109,6 @@ struct device_peers {
   std::unique_ptr<group_type> group;
 };
 
-/// Whether binding a call accepts these options.
-template <class Options>
-inline constexpr bool bound_calls_take = Options::template only<kind::algorithm, kind::timeout, kind::exactness>;
-
 /// Returns why a wait for streams must end before they are done; no failure if it may continue.
 template <class State>
 failure interruption(State& state) {
@@ -228,9 +224,8 @@ class bound_call {
 
   /// Waits until the last enqueued run is done on this rank. Local, but ends only when all ranks have enqueued it. Does
   /// not cover replays of a graph: synchronize the graph's stream. Options: `timeout`.
-  template <call_options Options = options<>>
+  template <hocket::detail::only_timeout Options = options<>>
   void wait(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
-    static_assert(Options::template only<kind::timeout>, "with(...): wait takes a timeout and nothing else");
     auto& state = peers_->state();
     const hocket::detail::call_site call =
         hocket::detail::site_of(state, name_, hocket::detail::settings_of(how), site);
@@ -241,16 +236,19 @@ class bound_call {
     failure found = operation_state_->finish(deadline::after(call.timeout));
     if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
   }
+  template <class Given, auto Why = hocket::detail::why_not_options_of<hocket::detail::timeout_options, Given>()>
+  hocket::detail::not_understood wait(const Given&) = delete;
 
   /// Returns a request that completes when the last enqueued run is done on this rank. The request's `wait` is like
   /// `wait`, with the timeout counted from now. Local. If the call is enqueued again, the request covers that run.
-  template <call_options Options = options<>>
+  template <hocket::detail::only_timeout Options = options<>>
   request completion(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
-    static_assert(Options::template only<kind::timeout>, "with(...): completion takes a timeout and nothing else");
     const hocket::detail::call_site call =
         hocket::detail::site_of(peers_->state(), name_, hocket::detail::settings_of(how), site);
     return request(std::make_unique<hocket::detail::bound_completion<Domain, Driver>>(peers_, operation_state_, call));
   }
+  template <class Given, auto Why = hocket::detail::why_not_options_of<hocket::detail::timeout_options, Given>()>
+  hocket::detail::not_understood completion(const Given&) = delete;
 
  private:
   template <class State, class Visit>
@@ -319,13 +317,13 @@ class peers_of {
 
   /// Reduces all ranks' `in` by `op` into `out` on each rank. Both have the same number of elements.
   template <class T, class U, class Op, call_options Options = options<>>
-    requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
+    requires hocket::detail::bound_pair<T, U, plan::collective_kind::all_reduce, Options, Op>
   call_type all_reduce(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
                        const Options& how = {}, const std::source_location& site = std::source_location::current()) {
     return reduce<plan::collective_kind::all_reduce>(in, out, out.size(), op, how, site);
   }
   template <class T, class Op, call_options Options = options<>>
-    requires reduction_for<Op, T>
+    requires hocket::detail::bound_pair<T, T, plan::collective_kind::all_reduce, Options, Op>
   call_type all_reduce(device_in_place<T, device_memory> buffer, const Op& op, const Options& how = {},
                        const std::source_location& site = std::source_location::current()) {
     return reduce<plan::collective_kind::all_reduce>(buffer.elements, buffer.elements, buffer.elements.size(), op, how,
@@ -337,40 +335,43 @@ class peers_of {
 
   /// Reduces all ranks' `in` by `op`; `out` gets this rank's block of the result. `in` has one block for each rank.
   template <class T, class U, class Op, call_options Options = options<>>
-    requires hocket::detail::device_pair<T, U> && reduction_for<Op, U>
+    requires hocket::detail::bound_pair<T, U, plan::collective_kind::reduce_scatter, Options, Op>
   call_type reduce_scatter(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Op& op,
                            const Options& how = {},
                            const std::source_location& site = std::source_location::current()) {
     return reduce<plan::collective_kind::reduce_scatter>(in, out, out.size(), op, how, site);
   }
   template <class... Arguments,
-            auto Why = hocket::detail::why_not_bound<hocket::detail::bound_reduction, Arguments...>()>
+            auto Why = hocket::detail::why_not_bound<
+                hocket::detail::bound_reduction<plan::collective_kind::reduce_scatter>, Arguments...>()>
   hocket::detail::not_understood reduce_scatter(Arguments&&...) = delete;
 
   /// Concatenates all ranks' `in` in `out`, in rank order.
   template <class T, class U, call_options Options = options<>>
-    requires hocket::detail::device_pair<T, U> && element<U>
+    requires hocket::detail::bound_pair<T, U, plan::collective_kind::all_gather, Options>
   call_type all_gather(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
                        const std::source_location& site = std::source_location::current()) {
     return move<plan::collective_kind::all_gather>(in, out, in.size(), 0, how, site);
   }
-  template <class... Arguments, auto Why = hocket::detail::why_not_bound<hocket::detail::bound_move, Arguments...>()>
+  template <class... Arguments, auto Why = hocket::detail::why_not_bound<
+                                    hocket::detail::bound_move<plan::collective_kind::all_gather>, Arguments...>()>
   hocket::detail::not_understood all_gather(Arguments&&...) = delete;
 
   /// Block r of `in` on rank s becomes block s of `out` on rank r.
   template <class T, class U, call_options Options = options<>>
-    requires hocket::detail::device_pair<T, U> && element<U>
+    requires hocket::detail::bound_pair<T, U, plan::collective_kind::all_to_all, Options>
   call_type all_to_all(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, const Options& how = {},
                        const std::source_location& site = std::source_location::current()) {
     return move<plan::collective_kind::all_to_all>(in, out, out.size() / static_cast<std::size_t>(size()), 0, how,
                                                    site);
   }
-  template <class... Arguments, auto Why = hocket::detail::why_not_bound<hocket::detail::bound_move, Arguments...>()>
+  template <class... Arguments, auto Why = hocket::detail::why_not_bound<
+                                    hocket::detail::bound_move<plan::collective_kind::all_to_all>, Arguments...>()>
   hocket::detail::not_understood all_to_all(Arguments&&...) = delete;
 
   /// Copies `buffer` from rank `from` to all ranks.
   template <class T, call_options Options = options<>>
-    requires(!std::is_const_v<T>) && element<T>
+    requires hocket::detail::bound_pair<T, T, plan::collective_kind::broadcast, Options>
   call_type broadcast(device_buffer<T, device_memory> buffer, root from, const Options& how = {},
                       const std::source_location& site = std::source_location::current()) {
     return move<plan::collective_kind::broadcast>(device_buffer<T, device_memory>(nullptr, 0), buffer, buffer.size(),
@@ -383,9 +384,8 @@ class peers_of {
   /// Ends the group. Each rank may call this at any time; `close` waits for active work and for the other ranks before
   /// it unmaps and frees memory. Without `close`, memory that peers may have mapped remains allocated until the process
   /// ends. May be called again after `timeout`, and after `abort`, which leaves the other ranks five seconds.
-  template <call_options Options = options<>>
+  template <hocket::detail::only_timeout Options = options<>>
   void close(const Options& how = {}, const std::source_location& site = std::source_location::current()) {
-    static_assert(Options::template only<kind::timeout>, "with(...): close takes a timeout and nothing else");
     auto& state = peers_->state();
     const hocket::detail::call_site call =
         hocket::detail::site_of(state, "close", hocket::detail::settings_of(how), site);
@@ -398,6 +398,8 @@ class peers_of {
     failure found = peers_->group->close(deadline::after(call.timeout));
     if (found) raise(hocket::detail::refuse(state, std::move(found), call));
   }
+  template <class Given, auto Why = hocket::detail::why_not_options_of<hocket::detail::timeout_options, Given>()>
+  hocket::detail::not_understood close(const Given&) = delete;
 
  private:
   using shared_type = hocket::detail::device_peers<Domain, Driver>;
@@ -475,8 +477,6 @@ class peers_of {
   call_type bind(device_buffer<T, device_memory> in, device_buffer<U, device_memory> out, sizes expected, int from,
                  hocket::detail::stream_binding bound, std::shared_ptr<const void> operation, const Options& how,
                  const std::source_location& site) {
-    static_assert(hocket::detail::bound_calls_take<Options>,
-                  "with(...): a bound call takes an algorithm, an exactness and a timeout, the latter for binding");
     const char* const name = plan::to_string(Kind);
     auto& state = peers_->state();
     const hocket::detail::call_site call = hocket::detail::site_of(state, name, hocket::detail::settings_of(how), site);
@@ -526,18 +526,10 @@ class peers_of {
   template <plan::collective_kind Kind, class Options>
   static plan::any_algorithm plan_for(std::size_t block_bytes, int from, const Options& how) {
     using namespace hocket::detail;
-    if constexpr (Options::template has<kind::algorithm>) {
-      const auto named = how.template get<kind::algorithm>(0);
-      using algorithm_type = std::remove_const_t<decltype(named)>;
-      static_assert(has_algorithm<Kind, algorithm_type>, "with(...): this collective has no such algorithm");
-      if constexpr (std::is_same_v<algorithm_type, own_plan>) {
-        return named.chosen;
-      } else {
-        return plan_of<Kind>::get(named, from);
-      }
-    } else if constexpr (Kind == plan::collective_kind::all_reduce) {
-      return block_bytes <= most_one_shot_bytes ? plan::any_algorithm(plan::one_shot{})
-                                                : plan::any_algorithm(plan::two_shot{});
+    if (const std::optional<plan::any_algorithm> named = named_plan<Kind>(how, from)) return *named;
+    if constexpr (Kind == plan::collective_kind::all_reduce) {
+      if (block_bytes <= most_one_shot_bytes) return plan::one_shot{};
+      return plan::two_shot{};
     } else {
       return plan_of<Kind>::get(direct, from);
     }

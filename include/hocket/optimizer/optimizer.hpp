@@ -24,9 +24,11 @@
 #include <hocket/gradient/policy.hpp>
 #include <hocket/gradient/totals.hpp>
 #include <hocket/optimizer/optimizer_checks.hpp>
+#include <hocket/optimizer/optimizer_diagnostics.hpp>
 #include <hocket/optimizer/parameters.hpp>
 #include <hocket/optimizer/rule_step.hpp>
 #include <hocket/optimizer/state.hpp>
+#include <hocket/optimizer/update_rule.hpp>
 
 #include <array>
 #include <concepts>
@@ -40,42 +42,6 @@
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
-
-/// An update rule: the number of `states` per element, the constants of a step (`at`), and the `update` of one element.
-/// If a rule has a member `weight_decay`, this is set to 0 for parameters that do not decay. If it has `state_names`,
-/// checkpoints use these names; otherwise "state 0", "state 1" and so on. See optimizer/rule/.
-template <class Rule, class F>
-concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const std::array<F*, Rule::states>& state) {
-  rule.template at<F>(std::uint64_t{1}, 0.1);
-  Rule::template update<F>(rule.template at<F>(std::uint64_t{1}, 0.1), parameter, gradient, state);
-};
-
-namespace detail {
-
-/// Checks that an optimizer can compute in `F`, by `Rule`, for parameters of `P`.
-template <class F, class Rule, class P>
-struct checked_optimizer {
-  static constexpr bool is_float = std::floating_point<F>;
-  static constexpr bool is_rule = !is_float || update_rule<Rule, F>;
-  static constexpr bool is_wide = [] {
-    if constexpr (is_float) return fits_into<P, F>();
-    return true;
-  }();
-  static constexpr bool value = is_float && is_rule && is_wide;
-  static_assert(is_float,
-                "make_optimizer<F>(parameters, rule): F must be float or double: integers and narrow floats would lose "
-                "most steps; the parameters may be narrower than F");
-  static_assert(
-      is_rule,
-      "make_optimizer(parameters, rule): this is not an update rule: pass adamw{}, sgd{} or lion{}, or a type "
-      "with `states`, `at` and `update` that satisfies update_rule");
-  static_assert(
-      !is_rule || is_wide,
-      "make_optimizer<F>(parameters, rule): the parameters have more digits than F, and each step would round "
-      "them: use the type of the parameters, or a wider one");
-};
-
-}  // namespace detail
 
 /// Made by `make_optimizer`. Stores states in `F` and, if parameters are narrower, a copy of the parameters in `F`
 /// (master weights), so that steps too small for the narrow type accumulate.
@@ -118,13 +84,8 @@ class optimizer {
   /// Raises `invalid_argument` if layouts or ranks differ, if `factor` or `learning_rate` is not finite, before `finish`,
   /// for an abandoned step, and for a second step with one gradient.
   template <class Gradients>
+    requires detail::is_step<Parameters, Gradients, double, double>
   void step(Gradients& gradients, double learning_rate, double factor) {
-    static_assert(std::is_same_v<typename Gradients::sharding, sharding>,
-                  "optimizer::step: gradients and parameters have different stages: pass the same zero<stage> to "
-                  "gradients(...) and parameters(...)");
-    static_assert(Gradients::group_type::has_replicas || !Parameters::group_type::has_replicas,
-                  "optimizer::step: the parameters have replicas over which the gradients are not summed, so copies "
-                  "would diverge: also make gradients(...) with hybrid(shards, replicas)");
     checks().check_layouts(gradients.layout(), layout());
     check_ranks(*gradients.group().shards, *parameters_->group().shards, "");
     if constexpr (Parameters::group_type::has_replicas) {
@@ -149,17 +110,9 @@ class optimizer {
     }
   }
 
-  /// Does not compile: the static_assert explains why.
-  template <class... Given>
-    requires(sizeof...(Given) < 3)
-  auto step(const Given&...) {
-    constexpr bool is_whole = sizeof...(Given) == 3;
-    static_assert(
-        is_whole,
-        "optimizer::step(gradients, learning_rate, factor) needs all of these: the factor is 1 / totals.count, "
-        "or the result of norm(gradients).step_factor(...)");
-    return detail::not_understood();
-  }
+  /// Deleted: the template argument `Why` is the reason.
+  template <class... Given, auto Why = detail::why_no_step<Parameters, Given...>()>
+  detail::not_understood step(Given&&...) = delete;
 
   /// Returns the state that a checkpoint needs in addition to `flat_parameters::state`: the number of steps, the array
   /// "master" if parameters are narrower, and the rule's states by their names. Pieces refer to this object's memory,
@@ -241,22 +194,14 @@ class optimizer {
 /// @tparam F type of the computation and of the states: `float` or `double`
 /// @param rule `adamw`, `sgd`, `lion`, or a user-defined rule: see `update_rule`
 template <class F, class Rule, class Parameters>
+  requires detail::makes_optimizer<F, Parameters&, Rule>
 auto make_optimizer(Parameters& parameters, const Rule& rule,
                     std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
-  if constexpr (detail::checked_optimizer<F, Rule, typename Parameters::value_type>::value) {
-    return optimizer<F, Rule, Parameters>(parameters, rule, memory);
-  }
+  return optimizer<F, Rule, Parameters>(parameters, rule, memory);
 }
 
-/// Does not compile: the static_assert explains why.
-template <class F = void, class... Given>
-  requires(std::is_void_v<F> || sizeof...(Given) < 2)
-auto make_optimizer(const Given&...) {
-  constexpr bool is_whole = !std::is_void_v<F> && sizeof...(Given) >= 2;
-  static_assert(is_whole,
-                "make_optimizer<F>(parameters, rule) needs all of these: F is the type of the computation, as in "
-                "make_optimizer<float>(parameters, adamw{})");
-  return detail::not_understood();
-}
+/// Deleted: the template argument `Why` is the reason.
+template <class F = void, class... Given, auto Why = detail::why_no_optimizer<F, Given...>()>
+detail::not_understood make_optimizer(Given&&...) = delete;
 
 HOCKET_END_NAMESPACE

@@ -21,6 +21,7 @@
 #include <hocket/core/request.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/gradient/accumulator_diagnostics.hpp>
 #include <hocket/gradient/communication_time.hpp>
 #include <hocket/gradient/data_parallel.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
@@ -271,27 +272,17 @@ class flat_parameters {
 /// @param options options of the all_gather_v: an algorithm, a timeout …
 /// @param memory allocates the parameters; must outlive the result
 template <class P, class Over, class Sharding, class Options = options<>>
+  requires detail::makes_parameters<P, Over, parameter_layout, Sharding, Options>
 auto parameters(Over&& group, parameter_layout layout, Sharding, const Options& options = {},
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                 const std::source_location& site = std::source_location::current()) {
-  using group_type = decltype(detail::group_type_of<Over>());
-  if constexpr (detail::checked_group<Over>::value && detail::checked_stage<Sharding>::value &&
-                detail::checked_options<Options>::value) {
-    return flat_parameters<P, Sharding, group_type, Options>(detail::as_group(group), std::move(layout), options,
-                                                             memory, site);
-  }
+  using group_type = decltype(detail::as_group(group));
+  return flat_parameters<P, Sharding, group_type, Options>(detail::as_group(group), std::move(layout), options, memory,
+                                                           site);
 }
 
-/// Does not compile: the static_assert explains why.
-template <class P = void, class... Given>
-  requires(std::is_void_v<P> || sizeof...(Given) < 3)
-auto parameters(const Given&...) {
-  constexpr bool is_whole = !std::is_void_v<P> && sizeof...(Given) >= 3;
-  static_assert(
-      is_whole,
-      "parameters<P>(group, layout, stage) needs all of these: the element type, such as float; a group, a layout, "
-      "and the stage, such as zero<1>");
-  return detail::not_understood();
-}
+/// Deleted: the template argument `Why` is the reason.
+template <class P = void, class... Given, auto Why = detail::why_no_parameters<P, Given...>()>
+detail::not_understood parameters(Given&&...) = delete;
 
 HOCKET_END_NAMESPACE

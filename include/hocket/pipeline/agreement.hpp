@@ -9,7 +9,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/text.hpp>
-#include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 #include <hocket/schedule/fingerprint.hpp>
 #include <hocket/schedule/placement.hpp>
 #include <hocket/schedule/schedule.hpp>

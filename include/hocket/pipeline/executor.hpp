@@ -17,10 +17,10 @@
 #include <hocket/core/request.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/pipeline/agreement.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 #include <hocket/pipeline/buffers.hpp>
 #include <hocket/pipeline/message_slot.hpp>
 #include <hocket/pipeline/program.hpp>
-#include <hocket/pipeline/stage.hpp>
 #include <hocket/pipeline/step_operation.hpp>
 #include <hocket/pipeline/tags.hpp>
 #include <hocket/schedule/lower/lower.hpp>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/explanation.hpp>
 
 #include <array>
 #include <concepts>
@@ -90,6 +91,16 @@ struct row_major {
   };
 };
 
+namespace detail {
+
+template <std::size_t Rank, std::size_t Indices>
+  requires(Rank != Indices)
+constexpr auto why_not_indexed() {
+  return in_words([]() -> sentence { return "a view takes as many indices as it has dimensions"; });
+}
+
+}  // namespace detail
+
 /// A non-owning view. Elements are at row-major offsets from `data_handle()`.
 template <class T, std::size_t Rank>
 class array_view {
@@ -134,13 +145,9 @@ class array_view {
     return (*this)[sizes_type{static_cast<std::size_t>(indices)...}];
   }
 
-  /// Does not compile; explains the wrong number of indices.
-  template <class... Indices>
-    requires(sizeof...(Indices) != Rank)
-  constexpr T& operator()(const Indices&...) const noexcept {
-    static_assert(sizeof...(Indices) == Rank, "a view takes as many indices as it has dimensions");
-    return *data_;
-  }
+  /// Deleted: the template argument `Why` is the reason.
+  template <class... Indices, auto Why = detail::why_not_indexed<Rank, sizeof...(Indices)>()>
+  T& operator()(const Indices&...) const = delete;
 
   constexpr T& operator[](const sizes_type& indices) const noexcept {
     std::size_t offset = 0;

@@ -239,7 +239,7 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or if `To` has other
 /// extents; otherwise, errors as for the collectives.
 template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
-  requires detail::changes_mesh<Tensor, To>
+  requires detail::is_redistributed<Tensor, detail::said_list<To>, typename To::mesh_type, Options>
 To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options = {},
                 const std::source_location& site = std::source_location::current()) {
   using placed = typename std::remove_cvref_t<Tensor>::placements_type;

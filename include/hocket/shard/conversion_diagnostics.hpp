@@ -11,6 +11,7 @@
 #include <hocket/mesh/axis_diagnostics.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/shard/conversion_rules.hpp>
+#include <hocket/shard/option_diagnostics.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -136,15 +137,18 @@ consteval sentence explain_conversion() {
   }
 }
 
-template <axis_name Axis, class To, class Tensor>
-inline constexpr bool is_converted = !explain_convert<Axis, To, std::remove_cvref_t<Tensor>>();
-
+/// The options of a call of the conversion from `From`; void means the placement in the tensor's type.
 template <axis_name Axis, class From, class To, class Tensor>
-inline constexpr bool is_converted_from = !explain_conversion<Axis, From, To, std::remove_cvref_t<Tensor>>();
+struct options_of_conversion {
+  using type = conversion_options<From, To, std::remove_const_t<typename Tensor::element_type>>;
+};
+template <axis_name Axis, class To, class Tensor>
+struct options_of_conversion<Axis, void, To, Tensor>
+    : options_of_conversion<Axis, typename Tensor::template placement_on<Axis>, To, Tensor> {};
 
-/// Returns the error in a call of the conversion from `From`; void means the placement in the tensor's type.
+/// Returns the error in the arguments of a conversion before the options.
 template <axis_name Axis, class From, class To, class Given, class... Rest>
-consteval sentence explain_converting_call() {
+consteval sentence explain_converted() {
   using given = std::remove_cvref_t<Given>;
   if constexpr (!tensor_type<Given>) {
     return "only a tensor can be converted, because its type states its placement: make one over your data, as in "
@@ -159,8 +163,23 @@ consteval sentence explain_converting_call() {
   }
 }
 
+/// Returns the error in a call of the conversion from `From`; void means the placement in the tensor's type.
 template <axis_name Axis, class From, class To, class Given, class... Rest>
-  requires placement_type<To> && (static_cast<bool>(explain_converting_call<Axis, From, To, Given, Rest...>()))
+consteval sentence explain_converting_call() {
+  constexpr sentence wrong = explain_converted<Axis, From, To, Given, Rest...>();
+  if constexpr (wrong) {
+    return wrong;
+  } else {
+    using family = typename options_of_conversion<Axis, From, To, std::remove_cvref_t<Given>>::type;
+    return explain_options_at_end<family, Rest...>();
+  }
+}
+
+template <axis_name Axis, class From, class To, class Given, class... Rest>
+inline constexpr bool is_converted = !explain_converting_call<Axis, From, To, Given, Rest...>();
+
+template <axis_name Axis, class From, class To, class Given, class... Rest>
+  requires placement_type<To> && (!is_converted<Axis, From, To, Given, Rest...>)
 constexpr auto why_not_converted() {
   return in_words([] { return explain_converting_call<Axis, From, To, Given, Rest...>(); });
 }

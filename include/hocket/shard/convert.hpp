@@ -223,7 +223,7 @@ struct conversion {
   /// first, always as double); see the table above. A tensor that is moved in passes its storage to the result if the
   /// parts are the same. Options, order, progress and errors as for the collective.
   template <tensor_type Tensor, call_options Options = options<>>
-    requires detail::is_converted_from<Axis, From, To, Tensor>
+    requires detail::is_converted<Axis, From, To, Tensor, Options>
   auto operator()(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     using from_type = std::remove_cvref_t<Tensor>;
@@ -312,7 +312,7 @@ using backward_t = typename backward_of<Conversion>::type;
 
 /// Converts `tensor` to `To` along the axis `Axis`: `convert<"tp", invariant>(std::move(x))`. See `conversion`.
 template <axis_name Axis, placement_type To, tensor_type Tensor, call_options Options = options<>>
-  requires detail::is_converted<Axis, To, Tensor>
+  requires detail::is_converted<Axis, void, To, Tensor, Options>
 auto convert(Tensor&& tensor, const Options& options = {},
              const std::source_location& site = std::source_location::current()) {
   using from = typename std::remove_cvref_t<Tensor>::template placement_on<Axis>;

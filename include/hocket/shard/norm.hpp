@@ -76,7 +76,8 @@ double squared_norm(const Tensor& tensor, const std::source_location& site = std
 
 /// Like the above, for the tensors of a tuple, such as `std::tie(weights, bias)`; errors name the caller's line.
 template <tensor_type... Tensors, call_options Options = options<>>
-  requires(sizeof...(Tensors) > 0 && detail::have_norm<Tensors...>)
+  requires(sizeof...(Tensors) > 0 && detail::have_norm<Tensors...> &&
+           detail::accepted_with<Options, detail::norm_options, void>)
 double squared_norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
                     const std::source_location& site = std::source_location::current()) {
   return [&]<std::size_t... Index>(std::index_sequence<Index...>) {  // std::apply would add five lines to every error
@@ -102,7 +103,8 @@ double norm(const Tensor& tensor, const std::source_location& site = std::source
 
 /// Like the above, for the tensors of a tuple, with options.
 template <tensor_type... Tensors, call_options Options = options<>>
-  requires(sizeof...(Tensors) > 0 && detail::have_norm<Tensors...>)
+  requires(sizeof...(Tensors) > 0 && detail::have_norm<Tensors...> &&
+           detail::accepted_with<Options, detail::norm_options, void>)
 double norm(const std::tuple<Tensors&...>& tensors, const Options& options = {},
             const std::source_location& site = std::source_location::current()) {
   return std::sqrt(squared_norm(tensors, options, site));

@@ -4,12 +4,15 @@
 /// `why_no_norm` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
+#include <hocket/plan/plan.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <functional>
 #include <source_location>
 #include <tuple>
 #include <type_traits>
@@ -58,6 +61,9 @@ consteval sentence explain_norm_of() {
   return first_of({explain_norm_of_one<First>(), explain_norm_of_one<Rest>()...});
 }
 
+/// The options of a norm, whose squares are summed by an all_reduce.
+using norm_options = reduction_options<plan::collective_kind::all_reduce, std::plus<>, double>;
+
 template <class... Tensors>
 inline constexpr bool have_norm = !explain_norm_of<std::remove_const_t<Tensors>...>();
 
@@ -78,7 +84,12 @@ template <tensor_type Tensor>
 struct norm_call<Tensor, std::source_location> : norm_call<Tensor> {};
 template <tensor_type... Tensors, class... Rest>
   requires(sizeof...(Tensors) > 0 && ends_call<Rest...>)
-struct norm_call<std::tuple<Tensors&...>, Rest...> : norm_call<std::remove_const_t<Tensors>...> {};
+struct norm_call<std::tuple<Tensors&...>, Rest...> {
+  static consteval sentence explain() {
+    return first_of(
+        {explain_norm_of<std::remove_const_t<Tensors>...>(), explain_options_at_end<norm_options, Rest...>()});
+  }
+};
 
 template <class... Given>
   requires(static_cast<bool>(norm_call<Given...>::explain()))

@@ -21,6 +21,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/shard/agreed_extents.hpp>
 #include <hocket/shard/boxes.hpp>
+#include <hocket/shard/compiled_plan.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/moves.hpp>
@@ -46,56 +47,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-template <class Placed>
-constexpr auto placement_array() noexcept {
-  std::array<placement, static_cast<std::size_t>(Placed::size)> values{};
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Placed::values[i];
-  return values;
-}
-
-template <class Mesh>
-constexpr auto type_extents() noexcept {
-  typename Mesh::extents_type extents{};
-  for (std::size_t i = 0; i < extents.size(); ++i) extents[i] = Mesh::axes::all[i].extent;
-  return extents;
-}
-
-// Compilers stop with an error when they have evaluated too many operations at compile time. The limit of g++ is 32
-// million: a search took 4 million at its start, and up to 290 for each unit of `parts_of_ranks::work`. The limit of
-// clang is a million, of which a search takes up to 40 for each unit.
-#ifdef __clang__
-inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 17U;
-inline constexpr std::size_t most_work_when_compiling = 20'000;
-#else
-inline constexpr std::size_t most_pairs_when_compiling = std::size_t{1} << 21U;
-inline constexpr std::size_t most_work_when_compiling = 90'000;
-#endif
-
-/// Returns whether the compiler may start a search, which compares the parts of all ranks in pairs of placements. With
-/// over `most_ranks_looked_at` ranks a search compares no parts, but the compiler would still enumerate the ranks.
-template <class Tensor>
-constexpr bool searched_when_compiling() noexcept {
-  constexpr std::size_t dimensions = Tensor::rank;
-  std::size_t states = 1;
-  std::size_t ranks = 1;
-  for (const axis& each : Tensor::axes::all) {
-    states *= dimensions + 2;
-    ranks *= static_cast<std::size_t>(each.extent);
-    if (ranks > most_ranks_looked_at) return false;
-    if (states > 64 || states * dimensions * states * dimensions * ranks > most_pairs_when_compiling) return false;
-  }
-  return true;
-}
-
-/// Returns whether the compiler starts a search for the plan. The tensor's type must contain all extents.
-template <class Tensor>
-constexpr bool plans_when_compiling() noexcept {
-  for (const axis& each : Tensor::axes::all) {
-    if (each.extent == run_time_extent) return false;
-  }
-  return Tensor::extents_type::dynamic_rank == 0 && searched_when_compiling<Tensor>();
-}
 
 /// This rank's data and their placements, before the first move or after a move.
 template <class T, std::size_t Rank, std::size_t Axes>
@@ -234,23 +185,6 @@ class redistributing {
   held_type now_;
 };
 
-/// The plan of a redistribution, if the types contain all extents. The compiler abandons a search that takes too long.
-template <class From, class To>
-inline constexpr auto compiled_plan = plan_redistribution(
-    From::extents_type::sizes, type_extents<typename From::mesh_type>(),
-    placement_array<typename From::placements_type>(), placement_array<typename To::placements_type>(),
-    sizeof(typename From::element_type), move_costs(), most_work_when_compiling);
-
-/// Returns whether `compiled_plan` is the plan to use. If false, the plan is searched for at run time.
-template <class From, class To>
-constexpr bool planned_when_compiling() noexcept {
-  if constexpr (plans_when_compiling<From>()) {
-    return !compiled_plan<From, To>.given_up;
-  } else {
-    return false;
-  }
-}
-
 /// Returns the plan of a redistribution to placements `to`. The mesh stores plans, so each is searched for only once.
 template <class From, class Placements>
 auto remembered_plan_to(const Placements& to, const typename From::sizes_type& sizes,
@@ -266,10 +200,6 @@ template <class From, class To>
 auto remembered_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
   return remembered_plan_to<From>(placement_array<typename To::placements_type>(), sizes, mesh);
 }
-
-template <class From, class... Said>
-using redistributed_t =
-    placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
 
 /// Throws because the search found no sequence of moves. Should not happen: types without a sequence do not compile.
 template <class Mesh>
@@ -358,7 +288,7 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
 /// parts may be uneven or empty. If the plan has no moves, a tensor that is moved in passes its storage to the result.
 /// Options, order, progress and errors are as for the collectives: see collective/all_reduce.hpp.
 template <class... Said, tensor_type Tensor, call_options Options = options<>>
-  requires(!(tensor_type<Said> || ...) && detail::is_redistributed<Tensor, Said...>)
+  requires(!(tensor_type<Said> || ...) && detail::is_redistributed<Tensor, detail::said_list<Said...>, Options>)
 auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;

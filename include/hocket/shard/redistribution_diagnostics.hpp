@@ -14,6 +14,7 @@
 #include <hocket/shard/conversion_diagnostics.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/extents.hpp>
+#include <hocket/shard/option_diagnostics.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -122,9 +123,12 @@ consteval sentence explain_redistributed() {
   }
 }
 
-/// Whether `redistribute<Said...>` of a tensor is valid, and whether `explain_redistribution` is.
-template <class Tensor, class... Said>
-inline constexpr bool is_redistributed = !explain_redistributed<std::remove_cvref_t<Tensor>, Said...>();
+/// The type of a redistribution's result.
+template <class From, class... Said>
+using redistributed_t =
+    placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
+
+/// Whether `explain_redistribution<Said...>` of a tensor is valid.
 template <class Tensor, class... Said>
 inline constexpr bool has_explained_moves = !explain_new_placements<std::remove_cvref_t<Tensor>, Said...>();
 
@@ -165,9 +169,7 @@ consteval sentence explain_change_of_mesh() {
   return first_of({explain_other_mesh<From, To>(), explain_elements_to_combine<reduced, typename To::element_type>()});
 }
 
-/// Whether a tensor can be moved to another mesh as `To`, and whether `explain_redistribution` can describe this.
-template <class Tensor, class To>
-inline constexpr bool changes_mesh = !explain_change_of_mesh<std::remove_cvref_t<Tensor>, To>();
+/// Whether `explain_redistribution` can describe how a tensor moves to another mesh as `To`.
 template <class Tensor, class To>
 inline constexpr bool has_explained_way = !explain_other_mesh<std::remove_cvref_t<Tensor>, To>();
 
@@ -192,7 +194,13 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
       return "after the tensor, a redistribution on the tensor's own mesh takes only options, as in "
              "with(timeout(1s)); for another mesh, pass the whole type: redistribute<to_type>(x, other_mesh)";
     } else {
-      return explain_redistributed<tensor, Said...>();
+      constexpr sentence wrong = explain_redistributed<tensor, Said...>();
+      if constexpr (wrong) {
+        return wrong;
+      } else {
+        using from = writable_t<tensor>;
+        return explain_options_at_end<redistribution_options<from, redistributed_t<from, Said...>>, Rest...>();
+      }
     }
   }
 
@@ -212,10 +220,19 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
     } else if constexpr (Explains) {
       return explain_other_mesh<tensor, To>();
     } else {
-      return explain_change_of_mesh<tensor, To>();
+      constexpr sentence wrong = explain_change_of_mesh<tensor, To>();
+      if constexpr (wrong) {
+        return wrong;
+      } else {
+        return explain_options_at_end<any_redistribution_options<writable_t<tensor>>, Others...>();
+      }
     }
   }
 };
+
+/// Whether `redistribute` of a tensor is valid: on its own mesh to the placements `Said`, or to another mesh.
+template <class Given, class Said, class... Rest>
+inline constexpr bool is_redistributed = !redistributing_call<false, Given, Said, Rest...>::explain();
 
 template <bool Explains, class Said, class Given, class... Rest>
   requires(static_cast<bool>(redistributing_call<Explains, Given, Said, Rest...>::explain()))

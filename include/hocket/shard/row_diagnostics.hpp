@@ -4,10 +4,13 @@
 /// `why_...` is the template argument of a deleted overload: see shard/tensor_diagnostics.hpp.
 #pragma once
 
+#include <hocket/collective/host/option_diagnostics.hpp>
+#include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/axis_diagnostics.hpp>
+#include <hocket/plan/plan.hpp>
 #include <hocket/shard/conversion_diagnostics.hpp>
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>
@@ -57,23 +60,33 @@ consteval sentence explain_rows() {
 template <axis_name Axis, class Tensor>
 inline constexpr bool has_rows = !explain_rows<Axis, std::remove_cvref_t<Tensor>>();
 
-/// Returns the error in a call of `route_rows<Axis>`.
-template <axis_name Axis, class Given, class Counts>
+/// The options of an exchange of rows, and of their counts.
+using row_options = move_options<plan::collective_kind::all_to_all>;
+
+/// Returns the error in a call of `route_rows<Axis>`, after whose counts come `Rest`: options, or received counts.
+template <axis_name Axis, class Given, class Counts, class... Rest>
 consteval sentence explain_routing() {
   if constexpr (!tensor_type<Given>) {
     return "route_rows and its exchanges take a tensor that is placed as shard<0> or varying along this axis";
   } else if constexpr (!std::is_convertible_v<Counts, std::vector<std::size_t>>) {
     return "pass the numbers of rows that go to each rank along the axis, or come from it, as a "
            "std::vector<std::size_t>";
+  } else if constexpr (constexpr sentence wrong = explain_rows<Axis, Given>(); wrong) {
+    return wrong;
+  } else if constexpr (ends_call<Rest...>) {
+    return explain_options_at_end<row_options, Rest...>();
+  } else if constexpr (sizeof...(Rest) == 1 && (std::is_convertible_v<Rest, std::vector<std::size_t>> && ...)) {
+    return {};
   } else {
-    return explain_rows<Axis, Given>();
+    return "after the counts that go to each rank, route_rows takes the counts that come from each rank, or options, "
+           "as in with(timeout(1s))";
   }
 }
 
-template <axis_name Axis, class Given, class Counts>
-  requires(static_cast<bool>(explain_routing<Axis, Given, Counts>()))
+template <axis_name Axis, class Given, class Counts, class... Rest>
+  requires(static_cast<bool>(explain_routing<Axis, Given, Counts, Rest...>()))
 constexpr auto why_not_routed() {
-  return in_words([] { return explain_routing<Axis, Given, Counts>(); });
+  return in_words([] { return explain_routing<Axis, Given, Counts, Rest...>(); });
 }
 
 template <class... Axes>
@@ -83,7 +96,7 @@ constexpr auto why_not_along_no_axis() {
 }
 
 /// Returns the error in a call of an exchange of rows that are placed as `From`.
-template <axis_name Axis, class From, class Given>
+template <axis_name Axis, class From, class Given, class... Rest>
 consteval sentence explain_exchange() {
   if constexpr (!tensor_type<Given>) {
     return explain_routing<Axis, Given, void>();
@@ -94,19 +107,21 @@ consteval sentence explain_exchange() {
     } else if constexpr (!std::is_same_v<From, typename Given::template placement_on<Axis>>) {
       return "these rows do not have the placement that the exchange was made for: an exchange of shard<0> rows "
              "returns varying rows, and its backward() takes varying rows";
+    } else if constexpr (!ends_call<Rest...>) {
+      return "after the tensor, an exchange of rows takes only options, as in with(timeout(1s))";
     } else {
-      return {};
+      return explain_options_at_end<row_options, Rest...>();
     }
   }
 }
 
-template <axis_name Axis, class From, class Tensor>
-inline constexpr bool is_exchanged = !explain_exchange<Axis, From, std::remove_cvref_t<Tensor>>();
+template <axis_name Axis, class From, class Given, class... Rest>
+inline constexpr bool is_exchanged = !explain_exchange<Axis, From, Given, Rest...>();
 
-template <axis_name Axis, class From, class Given>
-  requires(static_cast<bool>(explain_exchange<Axis, From, Given>()))
+template <axis_name Axis, class From, class Given, class... Rest>
+  requires(!is_exchanged<Axis, From, Given, Rest...>)
 constexpr auto why_not_exchanged() {
-  return in_words([] { return explain_exchange<Axis, From, Given>(); });
+  return in_words([] { return explain_exchange<Axis, From, Given, Rest...>(); });
 }
 
 }  // namespace detail

@@ -80,7 +80,7 @@ class row_exchange {
   /// Collective over the ranks along `Axis`, by one `all_to_all_v`, with its options, cost, order, progress and errors:
   /// `invalid_argument` if the number of rows differs from the sum of the counts.
   template <tensor_type Tensor, call_options Options = options<>>
-    requires detail::is_exchanged<Axis, From, Tensor>
+    requires detail::is_exchanged<Axis, From, Tensor, Options>
   auto operator()(const Tensor& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) const {
     constexpr int position = detail::position_of<typename Tensor::axes, Axis>();
@@ -100,8 +100,8 @@ class row_exchange {
   }
 
   /// Deleted: the template argument `Why` is the reason.
-  template <class Given, auto Why = detail::why_not_exchanged<Axis, From, Given>()>
-  detail::not_understood operator()(const Given&, const auto&...) const = delete;
+  template <class Given, class... Rest, auto Why = detail::why_not_exchanged<Axis, From, Given, Rest...>()>
+  detail::not_understood operator()(const Given&, const Rest&...) const = delete;
 
   /// Returns the reverse exchange, which returns every row to the rank that sent it, as for gradients.
   auto backward() const {
@@ -159,7 +159,7 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, std::vector
 /// Collective over the ranks along `Axis`, by one all_to_all of one count for each rank, with its options, order,
 /// progress and errors: `invalid_argument` if the number of counts differs from the number of ranks.
 template <axis_name Axis, tensor_type Tensor, call_options Options = options<>>
-  requires detail::has_rows<Axis, Tensor>
+  requires detail::has_rows<Axis, Tensor> && detail::accepted_with<Options, detail::row_options, void>
 auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Options& options = {},
                 const std::source_location& site = std::source_location::current()) {
   constexpr int position = detail::position_of<typename Tensor::axes, Axis>();
@@ -172,10 +172,12 @@ auto route_rows(const Tensor& tensor, std::vector<std::size_t> sent, const Optio
 // Deleted: the compiler prints the reason as a template argument.
 template <class... Axes, auto Why = detail::why_not_along_no_axis<Axes...>()>
 detail::not_understood route_rows(const detail::any_argument&, const auto&...) = delete;
-template <axis_name Axis, class Given, class Counts, auto Why = detail::why_not_routed<Axis, Given, Counts>()>
-detail::not_understood route_rows(const Given&, const Counts&, const auto&...) = delete;
+template <axis_name Axis, class Given, class Counts, class... Rest,
+          auto Why = detail::why_not_routed<Axis, Given, Counts, Rest...>()>
+detail::not_understood route_rows(const Given&, const Counts&, const Rest&...) = delete;
 /// Like the above, for counts in braces.
-template <axis_name Axis, class Given, auto Why = detail::why_not_routed<Axis, Given, std::vector<std::size_t>>()>
-detail::not_understood route_rows(const Given&, const std::vector<std::size_t>&, const auto&...) = delete;
+template <axis_name Axis, class Given, class... Rest,
+          auto Why = detail::why_not_routed<Axis, Given, std::vector<std::size_t>, Rest...>()>
+detail::not_understood route_rows(const Given&, const std::vector<std::size_t>&, const Rest&...) = delete;
 
 HOCKET_END_NAMESPACE

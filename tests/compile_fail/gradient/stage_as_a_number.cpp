@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the stage must be zero<0>, zero<1>, zero<2> or zero<3>
+// expect: the sharding stage must be zero<0>, zero<1>, zero<2> or zero<3>
 //
 // A stage is a type, so that what it allows is known when compiling.
 #include <hocket/gradient/accumulator.hpp>

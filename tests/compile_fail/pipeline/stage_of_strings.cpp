@@ -2,7 +2,7 @@
 // expect: must be trivially copyable
 //
 // Strings can't be sent as bytes.
-#include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>
 #include <span>

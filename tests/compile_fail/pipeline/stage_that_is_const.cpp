@@ -2,7 +2,7 @@
 // expect: a stage can't be const
 //
 // Passes change a stage.
-#include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>
 #include <span>

@@ -2,7 +2,7 @@
 // expect: a stage must have void forward.int microbatch, std::span<const input_type> in
 //
 // Its forward pass takes something else than what lies in the buffers.
-#include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>
 #include <span>

@@ -2,7 +2,7 @@
 // expect: a stage must have void backward.*or input_gradient
 //
 // Its gradients apart are called otherwise.
-#include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>
 #include <span>

@@ -2,7 +2,7 @@
 // expect: a stage must return its numbers of input and output elements
 //
 // It does not say how much it gives.
-#include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>
 #include <span>

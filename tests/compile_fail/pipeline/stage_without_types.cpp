@@ -2,7 +2,7 @@
 // expect: a stage must declare its element types
 //
 // It names what it takes, and not what it gives.
-#include <hocket/pipeline/stage.hpp>
+#include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>
 #include <span>

@@ -6,10 +6,12 @@
 
 #include <hocket/collective/detail/device_diagnostics.hpp>
 #include <hocket/collective/host/argument_diagnostics.hpp>
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>
 #include <hocket/core/explanation.hpp>
+#include <hocket/plan/plan.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -18,10 +20,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code)
+template <plan::collective_kind Kind>
 struct reduction_form {
-  static constexpr bool combines = true;
-  static constexpr bool is_rooted = false;
-
   template <class Arguments>
   static consteval sentence explain_buffers() {
     using in = typename Arguments::template at<1>;
@@ -43,44 +43,42 @@ struct reduction_form {
       if constexpr (wrong) {
         return wrong;
       } else {
-        return explain_operation_and_options<Arguments, 2, T>();
+        return explain_operation_and_options<Kind, Arguments, 2, T>();
       }
     } else {
       constexpr sentence wrong = explain_buffers<Arguments>();
       if constexpr (wrong) {
         return wrong;
       } else {
-        return explain_operation_and_options<Arguments, 3, element_type_t<typename Arguments::template at<2>>>();
+        return explain_operation_and_options<Kind, Arguments, 3, element_type_t<typename Arguments::template at<2>>>();
       }
     }
   }
 
   template <class Arguments>
   static consteval sentence explain_device() {
-    return explain_device_collective<reduction_form, Arguments>();
+    return explain_device_collective<Kind, Arguments>();
   }
 };
 
 /// (communicator, in, out, options, code)
+template <plan::collective_kind Kind>
 struct moving_form {
-  static constexpr bool combines = false;
-  static constexpr bool is_rooted = false;
-
   template <class Arguments>
   static consteval sentence explain() {
     if (!Arguments::template has<2>) return "the call needs (communicator, in, out)";
     return first_of({explain_pair<typename Arguments::template at<1>, typename Arguments::template at<2>>(),
-                     explain_options<Arguments, 3>()});
+                     explain_options<move_options<Kind>, Arguments, 3>()});
   }
 
   template <class Arguments>
   static consteval sentence explain_device() {
-    return explain_device_collective<moving_form, Arguments>();
+    return explain_device_collective<Kind, Arguments>();
   }
 };
 
 /// (communicator, in, out, counts, options, code); all_to_all_v has two `Counts`, reduce_scatter_v has an operation.
-template <bool Reduces, class... Counts>
+template <plan::collective_kind Kind, class... Counts>
 struct uneven_form {
   template <class Arguments>
   static consteval sentence explain_buffers_and_counts() {
@@ -96,44 +94,43 @@ struct uneven_form {
     constexpr sentence wrong = explain_buffers_and_counts<Arguments>();
     if constexpr (wrong) {
       return wrong;
-    } else if constexpr (Reduces) {
+    } else if constexpr (plan::collective{Kind, 0}.reduces()) {
       using T = element_type_t<typename Arguments::template at<2>>;
-      return explain_operation_and_options<Arguments, after_counts, T>();
+      return explain_operation_and_options<Kind, Arguments, after_counts, T>();
     } else {
-      return explain_options<Arguments, after_counts>();
+      return explain_options<move_options<Kind>, Arguments, after_counts>();
     }
   }
 
   template <class Arguments>
   static consteval sentence explain_device() {
-    return explain_device_uneven<Reduces, Arguments, Counts...>();
+    return explain_device_uneven<Kind, Arguments, Counts...>();
   }
 };
 
 /// (communicator, buffer, root, options, code)
+template <plan::collective_kind Kind>
 struct rooted_form {
-  static constexpr bool combines = false;
-  static constexpr bool is_rooted = true;
-
   template <class Arguments>
   static consteval sentence explain() {
     using buffer = typename Arguments::template at<1>;
     if (!Arguments::template has<1>) return "the call needs (communicator, buffer)";
     return first_of({explain_output<buffer>(), explain_elements_of<buffer>(), explain_root<Arguments, 2>(),
-                     explain_options<Arguments, 3>()});
+                     explain_options<move_options<Kind>, Arguments, 3>()});
   }
 
   template <class Arguments>
   static consteval sentence explain_device() {
-    return explain_device_collective<rooted_form, Arguments>();
+    return explain_device_collective<Kind, Arguments>();
   }
 };
 
 /// (communicator, options, code)
+template <plan::collective_kind Kind>
 struct bare_form {
   template <class Arguments>
   static consteval sentence explain() {
-    return explain_options<Arguments, 1>();
+    return explain_options<move_options<Kind>, Arguments, 1>();
   }
 
   template <class Arguments>
@@ -150,7 +147,8 @@ struct message_form {
     using buffer = typename Arguments::template at<1>;
     if (!Arguments::template has<2>) return "the call needs (communicator, buffer, peer)";
     return first_of({Receives ? explain_output<buffer>() : explain_input<buffer>(), explain_elements_of<buffer>(),
-                     explain_peer<Arguments, 2>(), explain_said_tag<Arguments, 3>(), explain_options<Arguments, 4>()});
+                     explain_peer<Arguments, 2>(), explain_said_tag<Arguments, 3>(),
+                     explain_options<message_options, Arguments, 4>()});
   }
 
   template <class Arguments>
@@ -168,7 +166,7 @@ struct exchange_form {
     if (!Arguments::template has<4>) return "the call needs (communicator, out, peer, in, peer)";
     return first_of({explain_input<sent>(), explain_peer<Arguments, 2>(), explain_output<received>(),
                      explain_elements_of<sent>(), explain_elements_of<received>(), explain_peer<Arguments, 4>(),
-                     explain_said_tag<Arguments, 5>(), explain_options<Arguments, 6>()});
+                     explain_said_tag<Arguments, 5>(), explain_options<message_options, Arguments, 6>()});
   }
 
   template <class Arguments>

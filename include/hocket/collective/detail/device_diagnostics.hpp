@@ -4,12 +4,14 @@
 #pragma once
 
 #include <hocket/collective/host/argument_diagnostics.hpp>
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
+#include <hocket/plan/plan.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -96,22 +98,35 @@ consteval sentence explain_device_elements() {
   return {};
 }
 
-/// Checks the options at I, which must be passed and must have a stream, and the arguments after them.
+/// Checks the place of the options at I, which must be passed and must have a stream, and the arguments after them.
 template <class Arguments, std::size_t I>
-consteval sentence explain_device_options() {
-  return first_of({explain_stream<typename Arguments::template plain<I>>(), explain_options<Arguments, I>()});
+consteval sentence explain_place_of_device_options() {
+  return first_of({explain_stream<typename Arguments::template plain<I>>(), explain_place_of_options<Arguments, I>()});
 }
 
-/// Checks argument I, the operation on elements of `T`, which can't be omitted, and the options with a stream after it.
-template <class Arguments, std::size_t I, class T>
-consteval sentence explain_device_operation_and_options() {
-  using given = typename Arguments::template plain<I>;
-  constexpr sentence wrong =
-      first_of({explain_place_of_operation<given>(), explain_device_options<Arguments, I + 1>()});
+/// Checks the options at I of a call of `Family`, and the arguments after them.
+template <class Family, class Arguments, std::size_t I>
+consteval sentence explain_device_options() {
+  constexpr sentence wrong = explain_place_of_device_options<Arguments, I>();
   if constexpr (wrong) {
     return wrong;
   } else {
-    return explain_operation<given, T>();
+    return Family::template explain<typename Arguments::template plain<I>>();
+  }
+}
+
+/// Checks argument I, the operation on elements of `T`, which can't be omitted, and the options with a stream after it.
+template <plan::collective_kind Kind, class Arguments, std::size_t I, class T>
+consteval sentence explain_device_operation_and_options() {
+  using given = typename Arguments::template plain<I>;
+  constexpr sentence misplaced =
+      first_of({explain_place_of_operation<given>(), explain_place_of_device_options<Arguments, I + 1>()});
+  if constexpr (misplaced) {
+    return misplaced;
+  } else if constexpr (constexpr sentence wrong = explain_operation<given, T>(); wrong) {
+    return wrong;
+  } else {
+    return explain_device_options<reduction_options<Kind, given, T>, Arguments, I + 1>();
   }
 }
 
@@ -126,37 +141,38 @@ consteval sentence explain_device_buffers() {
 
 /// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code), without `op` if
 /// the call has no operation; or (communicator, buffer, root, options, code).
-template <class Form, class Arguments>
+template <plan::collective_kind Kind, class Arguments>
 consteval sentence explain_device_collective() {
+  constexpr bool is_rooted = Kind == plan::collective_kind::broadcast;
   using first = typename Arguments::template plain<1>;
   using second = typename Arguments::template plain<2>;
-  constexpr bool pair = !Form::is_rooted && !requires(first each) { each.elements; };
+  constexpr bool pair = !is_rooted && !requires(first each) { each.elements; };
   constexpr std::size_t result = pair ? 2 : 1;
   constexpr sentence wrong = explain_device_buffers<Arguments, result>();
   if constexpr (wrong) {
     return wrong;
-  } else if constexpr (Form::combines) {
-    return explain_device_operation_and_options<Arguments, result + 1, device_element_t<Arguments, result>>();
-  } else if constexpr (Form::is_rooted) {
-    return first_of(
-        {is_options<second> ? sentence() : explain_root<Arguments, 2>(), explain_device_options<Arguments, 3>()});
+  } else if constexpr (plan::collective{Kind, 0}.reduces()) {
+    return explain_device_operation_and_options<Kind, Arguments, result + 1, device_element_t<Arguments, result>>();
+  } else if constexpr (is_rooted) {
+    return first_of({is_options<second> ? sentence() : explain_root<Arguments, 2>(),
+                     explain_device_options<move_options<Kind>, Arguments, 3>()});
   } else {
-    return explain_device_options<Arguments, result + 1>();
+    return explain_device_options<move_options<Kind>, Arguments, result + 1>();
   }
 }
 
-/// (communicator, in, out, counts, options, code), with an operation after the counts if it `Reduces`.
-template <bool Reduces, class Arguments, class... Counts>
+/// (communicator, in, out, counts, options, code), with an operation after the counts if the collective combines.
+template <plan::collective_kind Kind, class Arguments, class... Counts>
 consteval sentence explain_device_uneven() {
   constexpr std::size_t after_counts = 3 + sizeof...(Counts);
   constexpr sentence wrong =
       first_of({explain_device_buffers<Arguments, 2>(), explain_all_counts<Arguments, 3, Counts...>()});
   if constexpr (wrong) {
     return wrong;
-  } else if constexpr (Reduces) {
-    return explain_device_operation_and_options<Arguments, after_counts, device_element_t<Arguments, 2>>();
+  } else if constexpr (plan::collective{Kind, 0}.reduces()) {
+    return explain_device_operation_and_options<Kind, Arguments, after_counts, device_element_t<Arguments, 2>>();
   } else {
-    return explain_device_options<Arguments, after_counts>();
+    return explain_device_options<move_options<Kind>, Arguments, after_counts>();
   }
 }
 
@@ -167,7 +183,7 @@ consteval sentence explain_device_one_way() {
   if (!is_device_buffer<typename Arguments::template plain<1>>) return "pass the buffer right after the communicator";
   return first_of({explain_one_buffer<Arguments, 1>(), Receives ? explain_device_output<element>() : sentence(),
                    explain_element<std::remove_const_t<element>>(), explain_peer<Arguments, 2>(),
-                   explain_said_tag<Arguments, 3>(), explain_device_options<Arguments, 4>()});
+                   explain_said_tag<Arguments, 3>(), explain_device_options<message_options, Arguments, 4>()});
 }
 
 /// (communicator, out, peer, in, peer, tag, options, code)
@@ -177,7 +193,7 @@ consteval sentence explain_device_exchange() {
                    explain_device_pair<Arguments, 1, 3>(),
                    explain_element<std::remove_const_t<device_element_t<Arguments, 1>>>(),
                    explain_device_output<device_element_t<Arguments, 3>>(), explain_peer<Arguments, 4>(),
-                   explain_said_tag<Arguments, 5>(), explain_device_options<Arguments, 6>()});
+                   explain_said_tag<Arguments, 5>(), explain_device_options<message_options, Arguments, 6>()});
 }
 
 }  // namespace detail

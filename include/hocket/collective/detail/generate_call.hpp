@@ -14,6 +14,7 @@
 #include <hocket/collective/detail/misuse.hpp>
 #include <hocket/collective/host/call.hpp>
 #include <hocket/collective/host/call_settings.hpp>
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
@@ -30,42 +31,50 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// Runs or starts a call, with the caller's options as values. `Form` has the functions for all options.
+template <class Form>
+struct call_form {
+  template <plan::collective_kind Kind, class Call, class Domain, class Options>
+  static auto run(const communicator<Domain>& comm, const Call& what, const Options& options,
+                  const std::source_location& site) {
+    const auto named = named_plan<Kind>(options, what.root());
+    return Form::run_with(comm, what, settings_of(options, named), site);
+  }
+  template <class Message, class Domain, class Options>
+  static auto exchange(const communicator<Domain>& comm, const Message& what, const Options& options,
+                       const std::source_location& site) {
+    return Form::exchange_with(comm, what, settings_of(options), site);
+  }
+};
+
 /// The form that returns when the call has completed on the host. Only it has an overload with a `std::error_code`.
-struct blocking {
+struct blocking : call_form<blocking> {
   using result = void;
   static constexpr bool blocks = true;
 
-  template <plan::collective_kind Kind, class Call, class Domain, class Options>
-  static outcome run(const communicator<Domain>& comm, const Call& what, const Options& options,
-                     const std::source_location& site) {
-    const auto named = named_plan<Kind>(options, what.root());
-    return run_call(comm, what, settings_of(options, named), site);
-  }
-  template <class Call, class Domain, class Options>
-  static outcome exchange(const communicator<Domain>& comm, const Call& what, const Options& options,
+  static outcome run_with(const auto& comm, const auto& what, const call_settings& settings,
                           const std::source_location& site) {
-    check_message_options<Options>();
-    return run_message(comm, what, settings_of(options), site);
+    return run_call(comm, what, settings, site);
+  }
+  static outcome exchange_with(const auto& comm, const auto& what, const call_settings& settings,
+                               const std::source_location& site) {
+    return run_message(comm, what, settings, site);
   }
   static void give(const outcome& found) { deliver(found); }
 };
 
 /// The form that returns a request immediately.
-struct starting {
+struct starting : call_form<starting> {
   using result = request;
   static constexpr bool blocks = false;
 
-  template <plan::collective_kind Kind, class Call, class Domain, class Options>
-  static request run(const communicator<Domain>& comm, const Call& what, const Options& options,
-                     const std::source_location& site) {
-    const auto named = named_plan<Kind>(options, what.root());
-    return start_call(comm, what, settings_of(options, named), site);
-  }
-  template <class Call, class Domain, class Options>
-  static request exchange(const communicator<Domain>& comm, const Call& what, const Options& options,
+  static request run_with(const auto& comm, const auto& what, const call_settings& settings,
                           const std::source_location& site) {
-    check_message_options<Options>();
-    return start_message(comm, what, settings_of(options), site);
+    return start_call(comm, what, settings, site);
+  }
+  static request exchange_with(const auto& comm, const auto& what, const call_settings& settings,
+                               const std::source_location& site) {
+    return start_message(comm, what, settings, site);
   }
   static request give(request started) { return started; }
 };

@@ -70,7 +70,7 @@ struct one_way {
 
     template <class Domain, class Buffer, call_options Options = options<>>
       requires(Receives ? output_buffer<Buffer, Options> : input_buffer<Buffer, How, Options>) &&
-              element<element_of_buffer_t<Buffer>>
+              element<element_of_buffer_t<Buffer>> && accepted_with<Options, message_options, Buffer>
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, peer other, tag label = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
@@ -78,7 +78,7 @@ struct one_way {
     }
     template <class Domain, class Buffer, call_options Options>
       requires How::blocks && (Receives ? output_buffer<Buffer, Options> : input_buffer<Buffer, How, Options>) &&
-               element<element_of_buffer_t<Buffer>>
+               element<element_of_buffer_t<Buffer>> && accepted_with<Options, message_options, Buffer>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, peer other, tag label, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
@@ -110,14 +110,14 @@ struct both_ways {
     static constexpr const char* name = How::blocks ? "send_recv" : "send_recv_async";
 
     template <class Domain, class Out, class In, call_options Options = options<>>
-      requires exchange_pair<Out, In, How, Options>
+      requires exchange_pair<Out, In, How, Options> && accepted_with<Options, message_options, In>
     typename How::result operator()(const communicator<Domain>& comm, Out&& out, peer to, In&& in, peer from,
                                     tag label = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, out, to, in, from, label, options, site));
     }
     template <class Domain, class Out, class In, call_options Options>
-      requires How::blocks && exchange_pair<Out, In, How, Options>
+      requires How::blocks && exchange_pair<Out, In, How, Options> && accepted_with<Options, message_options, In>
     void operator()(const communicator<Domain>& comm, Out&& out, peer to, In&& in, peer from, tag label,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {

@@ -31,7 +31,6 @@ namespace detail {
 template <plan::collective_kind Kind, class How, class Domain, class T, class Options, class... Counts>
 HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, int root,
                                const Options& options, const std::source_location& site, const Counts&... lengths) {
-  check_move_options<Options>();
   const host_call call = make_move<Kind, lengths_by<Counts...>>(in, out, root, blocks_of(lengths...));
   return How::template run<Kind>(comm, call, options, site);
 }
@@ -39,7 +38,7 @@ HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const
 /// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, if these are given.
 template <plan::collective_kind Kind, class... Counts>
 struct moving {
-  using form = std::conditional_t<sizeof...(Counts) == 0, moving_form, uneven_form<false, Counts...>>;
+  using form = std::conditional_t<sizeof...(Counts) == 0, moving_form<Kind>, uneven_form<Kind, Counts...>>;
 
   template <class How>
   struct overloads {
@@ -47,7 +46,7 @@ struct moving {
     static constexpr detail::block_lengths block_lengths = lengths_by<Counts...>;
 
     template <class Domain, class In, class Out, call_options Options = options<>>
-      requires buffer_pair<In, Out, How, Options>
+      requires buffer_pair<In, Out, How, Options> && accepted_with<Options, move_options<Kind>, Out>
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
@@ -78,21 +77,23 @@ struct moving {
 /// (communicator, buffer, root, options, code)
 template <plan::collective_kind Kind>
 struct rooted {
-  using form = rooted_form;
+  using form = rooted_form<Kind>;
 
   template <class How>
   struct overloads {
     static constexpr plan::collective_kind collective = Kind;
 
     template <class Domain, class Buffer, call_options Options = options<>>
-      requires output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>>
+      requires output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>> &&
+               accepted_with<Options, move_options<Kind>, Buffer>
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, root from = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, buffer, from, options, site));
     }
     template <class Domain, class Buffer, call_options Options>
-      requires How::blocks && output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>>
+      requires How::blocks && output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>> &&
+               accepted_with<Options, move_options<Kind>, Buffer>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, root from, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
@@ -116,19 +117,20 @@ struct rooted {
 /// (communicator, options, code)
 template <plan::collective_kind Kind>
 struct bare {
-  using form = bare_form;
+  using form = bare_form<Kind>;
 
   template <class How>
   struct overloads {
     static constexpr plan::collective_kind collective = Kind;
 
     template <class Domain, call_options Options = options<>>
+      requires accepted_with<Options, move_options<Kind>, void>
     typename How::result operator()(const communicator<Domain>& comm, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, options, site));
     }
     template <class Domain, call_options Options>
-      requires How::blocks
+      requires How::blocks && accepted_with<Options, move_options<Kind>, void>
     void operator()(const communicator<Domain>& comm, const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
       code = run(comm, options, site).code();

@@ -64,7 +64,7 @@ using element_in_place_t = typename decltype(std::remove_cvref_t<Buffer>::elemen
 /// options, code). `Counts` are the types of the lengths, if these are given.
 template <plan::collective_kind Kind, class... Counts>
 struct reducing {
-  using form = std::conditional_t<sizeof...(Counts) == 0, reduction_form, uneven_form<true, Counts...>>;
+  using form = std::conditional_t<sizeof...(Counts) == 0, reduction_form<Kind>, uneven_form<Kind, Counts...>>;
   static constexpr bool has_in_place = Kind == plan::collective_kind::all_reduce;
 
   template <class How>
@@ -73,14 +73,16 @@ struct reducing {
     static constexpr detail::block_lengths block_lengths = lengths_by<Counts...>;
 
     template <class Domain, class In, class Out, class Op = std::plus<>, call_options Options = options<>>
-      requires buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>>
+      requires buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>> &&
+               accepted_with<Options, reduction_options<Kind, Op, element_of_buffer_t<Out>>, Out>
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Op& op = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, in, out, op, options, site, lengths...));
     }
     template <class Domain, class In, class Out, class Op, call_options Options>
-      requires How::blocks && buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>>
+      requires How::blocks && buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>> &&
+               accepted_with<Options, reduction_options<Kind, Op, element_of_buffer_t<Out>>, Out>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Op& op,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
@@ -88,7 +90,8 @@ struct reducing {
     }
 
     template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
-      requires has_in_place && in_place_argument<Buffer, Options> && reduction_for<Op, element_in_place_t<Buffer>>
+      requires has_in_place && in_place_argument<Buffer, Options> && reduction_for<Op, element_in_place_t<Buffer>> &&
+               accepted_with<Options, reduction_options<Kind, Op, element_in_place_t<Buffer>>, Buffer>
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
@@ -96,7 +99,8 @@ struct reducing {
     }
     template <class Domain, class Buffer, class Op, call_options Options>
       requires How::blocks && has_in_place && in_place_argument<Buffer, Options> &&
-               reduction_for<Op, element_in_place_t<Buffer>>
+               reduction_for<Op, element_in_place_t<Buffer>> &&
+               accepted_with<Options, reduction_options<Kind, Op, element_in_place_t<Buffer>>, Buffer>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
@@ -113,7 +117,6 @@ struct reducing {
       } else {
         using element_type = element_type_t<Out>;
         const auto effective = effective_operation<Op, element_type>(op, options);
-        check_reduction_options<Kind, std::remove_const_t<decltype(effective)>, element_type, Options>();
         return host_reduction<Kind, How>::run(comm, as_input(in), as_output(out), effective, options, site, lengths...);
       }
     }

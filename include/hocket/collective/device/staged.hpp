@@ -71,7 +71,6 @@ struct device_calls<Space> {
                      const block_counts& blocks) {
     const auto hosts = for_host(options);
     const auto effective = effective_operation<Op, U>(op, hosts);
-    check_reduction_options<Kind, std::remove_const_t<decltype(effective)>, U, decltype(hosts)>();
     const host_call call =
         make_reduction<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), effective, blocks);
     return run<Kind, How, From>(comm, call, options, hosts, site);
@@ -81,7 +80,6 @@ struct device_calls<Space> {
   static auto move(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out,
                    const Options& options, const std::source_location& site, const block_counts& blocks) {
     const auto hosts = for_host(options);
-    check_move_options<decltype(hosts)>();
     const host_call call = make_move<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), 0, blocks);
     return run<Kind, How, From>(comm, call, options, hosts, site);
   }
@@ -90,7 +88,6 @@ struct device_calls<Space> {
                         const Options& options, const std::source_location& site) {
     constexpr auto what = plan::collective_kind::broadcast;
     const auto hosts = for_host(options);
-    check_move_options<decltype(hosts)>();
     const host_call call =
         make_move<what, block_lengths::equal, cuda::tagged_memory>(std::span<const T>(), output(buffer), from.rank);
     return run<what, How, Space>(comm, call, options, hosts, site);

@@ -4,6 +4,7 @@
 /// about the first mistake, or nothing. None asserts, so that std::is_invocable and concepts give no error.
 #pragma once
 
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
@@ -11,6 +12,7 @@
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
 #include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -159,7 +161,7 @@ consteval sentence explain_operation() {
 
 /// Checks the end of a call: with(...), and a std::error_code if the caller wants no exception.
 template <class Arguments, std::size_t I>
-consteval sentence explain_options() {
+consteval sentence explain_place_of_options() {
   using last = typename Arguments::template plain<I>;
   if (constexpr sentence stray = explain_stray<last>(); stray) return stray;
   if (Arguments::template has<I> && !is_options<last>) {
@@ -172,15 +174,31 @@ consteval sentence explain_options() {
   return {};
 }
 
-/// Checks argument I, the operation on elements of `T`, which can be omitted, and the arguments after it.
-template <class Arguments, std::size_t I, class T>
-consteval sentence explain_operation_and_options() {
+/// Checks the options at I of a call of `Family` on host buffers, and the arguments after them.
+template <class Family, class Arguments, std::size_t I>
+consteval sentence explain_options() {
   using given = typename Arguments::template plain<I>;
-  constexpr sentence wrong = first_of({explain_place_of_operation<given>(), explain_options<Arguments, I + 1>()});
-  if constexpr (wrong) {
+  constexpr sentence wrong = explain_place_of_options<Arguments, I>();
+  if constexpr (wrong || !Arguments::template has<I>) {
     return wrong;
   } else {
-    return explain_operation<std::conditional_t<Arguments::template has<I>, given, std::plus<>>, T>();
+    return first_of({explain_device_options_on_host<given>(), Family::template explain<given>()});
+  }
+}
+
+/// Checks argument I, the operation on elements of `T`, which can be omitted, and the arguments after it.
+template <plan::collective_kind Kind, class Arguments, std::size_t I, class T>
+consteval sentence explain_operation_and_options() {
+  using given = typename Arguments::template plain<I>;
+  using op = std::conditional_t<Arguments::template has<I>, given, std::plus<>>;
+  constexpr sentence misplaced =
+      first_of({explain_place_of_operation<given>(), explain_place_of_options<Arguments, I + 1>()});
+  if constexpr (misplaced) {
+    return misplaced;
+  } else if constexpr (constexpr sentence wrong = explain_operation<op, T>(); wrong) {
+    return wrong;
+  } else {
+    return explain_options<reduction_options<Kind, op, T>, Arguments, I + 1>();
   }
 }
 
@@ -260,17 +278,6 @@ consteval sentence explain_said_tag() {
     return "pass the tag as hocket::tag{7}; before with(...) it can't be omitted: pass hocket::tag{0}";
   }
   return {};
-}
-
-/// Refuses, by a static_assert, options of a call on host buffers that are for tagged buffers only. Returns whether
-/// there are none. They are refused even as a hint, because a caller that passes them expects device memory.
-template <class Options>
-consteval bool explain_device_options_of_a_host() {
-  constexpr bool has_none = !Options::template has<kind::stream> && !Options::template has<kind::staging>;
-  static_assert(has_none,
-                "with(...): a stream or cuda::staging is valid only with tagged buffers, such as cuda::device(...); "
-                "these buffers are untagged, and the host reads and writes them regardless of a stream");
-  return has_none;
 }
 
 }  // namespace detail

@@ -117,13 +117,6 @@ std::optional<plan::any_algorithm> named_plan([[maybe_unused]] const Options& gi
   if constexpr (Options::template has<kind::algorithm>) {
     const auto& named = given.template at<kind::algorithm>();
     using algorithm_type = std::remove_cvref_t<decltype(named)>;
-    static_assert(Options::template is_hint<kind::algorithm> || has_algorithm<Kind, algorithm_type>,
-                  "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
-                  "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise, "
-                  "recursive_halving and direct; all_gather has ring and direct; all_to_all has pairwise and direct; "
-                  "broadcast has binomial "
-                  "and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and all_to_all_v have the "
-                  "algorithms of the collectives without _v; all take algorithm(your_plan)");
     if constexpr (std::is_same_v<algorithm_type, own_plan>) {
       return named.chosen;
     } else if constexpr (has_algorithm<Kind, algorithm_type>) {

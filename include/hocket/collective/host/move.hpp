@@ -4,13 +4,11 @@
 /// broadcast and barrier.
 #pragma once
 
-#include <hocket/collective/host/argument_diagnostics.hpp>
 #include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/host/host_call.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/options.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -35,15 +33,6 @@ host_call make_move(std::span<const T> in, std::span<T> out, int root = 0, const
           .element_kernel = &kernel::copy_kernel_of<T>,
           .type_signature = signature,
           .types = types_name<T, More...>()};
-}
-
-/// Refuses options that such a call can't use.
-template <class Options>
-constexpr void check_move_options() noexcept {
-  static_assert(!explain_device_options_of_a_host<Options>() ||
-                    Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>,
-                "with(...): this operation combines nothing, so it can't use one of these properties; wrap it in "
-                "hint(...) to have it ignored");
 }
 
 }  // namespace detail

@@ -3,7 +3,6 @@
 /// Messages between two ranks, outside any plan: `send`, `recv` and `send_recv`.
 #pragma once
 
-#include <hocket/collective/host/argument_diagnostics.hpp>
 #include <hocket/collective/host/call.hpp>
 #include <hocket/collective/host/call_settings.hpp>
 #include <hocket/communicator/signature.hpp>
@@ -68,12 +67,6 @@ struct message_spec {
     return {};
   }
 };
-
-template <class Options>
-constexpr void check_message_options() {
-  static_assert(!explain_device_options_of_a_host<Options>() || Options::template only<kind::timeout, kind::stop>,
-                "with(...): a message can't use one of these properties; wrap it in hint(...) to have it ignored");
-}
 
 /// The blocking form of a message. `Spec` is `message_spec`, or a spec of messages from and to device memory.
 template <class Domain, class Spec>

@@ -57,7 +57,7 @@ struct vocabulary_parallel_embedding {
   /// Looks up `tokens`, [tokens], of integers, invariant or replicated along `Axis`. Throws `invalid_argument` if one
   /// of them is not a row of the table.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table, call_options Options = options<>>
-    requires detail::is_pass<detail::embedding_forward_call<Axis, output_placement>, Tokens, Table>
+    requires detail::is_pass<detail::embedding_forward_call<Axis, output_placement>, Tokens, Table, Options>
   static auto forward(const Tokens& tokens, const Table& table, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
     detail::check_tokens(tokens, table.sizes()[0], site);
@@ -78,7 +78,7 @@ struct vocabulary_parallel_embedding {
   /// wider type, such as bfloat16.
   template <detail::tensor_along<Axis, 1> Tokens, detail::tensor_along<Axis, 2> Table,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
-    requires detail::is_pass<detail::embedding_backward_call<Axis, output_placement>, Tokens, Table, Gradient>
+    requires detail::is_pass<detail::embedding_backward_call<Axis, output_placement>, Tokens, Table, Gradient, Options>
   static auto backward(const Tokens& tokens, const Table& table, const Gradient& gradient, const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
     const auto of_sum = detail::before_sum<Axis, output_placement>(borrow(gradient), options, site);

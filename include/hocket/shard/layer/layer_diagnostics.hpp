@@ -6,16 +6,19 @@
 #pragma once
 
 #include <hocket/collective/host/argument_diagnostics.hpp>
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
 #include <hocket/mesh/axis_diagnostics.hpp>
 #include <hocket/operation/traits.hpp>
+#include <hocket/plan/plan.hpp>
 #include <hocket/shard/apply_diagnostics.hpp>
 #include <hocket/shard/conversion_diagnostics.hpp>
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/layer/placed_along.hpp>
+#include <hocket/shard/option_diagnostics.hpp>
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/rules.hpp>
 #include <hocket/shard/tensor.hpp>
@@ -89,6 +92,16 @@ inline constexpr bool ends_at = (!Arguments::template has<I> || call_options<typ
     !Arguments::template has<I + 1> ||
     std::is_same_v<typename Arguments::template plain<I + 1>, std::source_location>)&&!Arguments::template has<I + 2>;
 
+/// The options at I, which `ends_at` has accepted; `options<>` if there are none.
+template <class Arguments, std::size_t I>
+using options_at = std::conditional_t<Arguments::template has<I>, typename Arguments::template plain<I>, options<>>;
+
+/// Returns the mistake in the options of a pass that converts elements of T from the placement `From` to `To`.
+template <class From, class To, class T, class Options>
+consteval sentence explain_pass_options() {
+  return explain_options_at_end<conversion_options<From, To, std::remove_const_t<T>>, Options>();
+}
+
 /// The type of a tensor that is placed as `To` along `Axis`.
 template <axis_name Axis, class To, class Tensor>
 using placed_along_t =
@@ -131,7 +144,13 @@ struct column_parallel_forward_call {
     using input = typename all::template plain<1>;
     using weight = typename all::template plain<2>;
     if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && ends_at<all, 3>) {
-      return explain_column_parallel<Axis, input, weight>();
+      constexpr sentence wrong = explain_column_parallel<Axis, input, weight>();
+      if constexpr (wrong) {
+        return wrong;
+      } else {
+        return explain_pass_options<typename input::template placement_on<Axis>, replicated,
+                                    typename input::element_type, options_at<all, 3>>();
+      }
     } else {
       return layer_arguments<Axis, 2, 2>::template explain<Given...>();
     }
@@ -153,7 +172,10 @@ struct column_parallel_backward_call {
     using gradient = typename all::template plain<3>;
     if constexpr (is_saved_input<saved> && tensor_along<weight, Axis, 2> && tensor_along<gradient, Axis, 2> &&
                   ends_at<all, 4>) {
-      return explain_column_parallel<Axis, void, weight, gradient>();
+      using of_input = gradient_placement_t<typename saved::from>;
+      return first_of(
+          {explain_column_parallel<Axis, void, weight, gradient>(),
+           explain_pass_options<partial<sum>, of_input, typename gradient::element_type, options_at<all, 4>>()});
     } else {
       return layer_arguments<Axis, 2, 2>::template explain<Given...>();
     }
@@ -189,7 +211,8 @@ struct row_parallel_forward_call {
     using input = typename all::template plain<1>;
     using weight = typename all::template plain<2>;
     if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && ends_at<all, 3>) {
-      return explain_row_parallel<Axis, Output, input, weight>();
+      return first_of({explain_row_parallel<Axis, Output, input, weight>(),
+                       explain_pass_options<partial<sum>, Output, typename input::element_type, options_at<all, 3>>()});
     } else {
       return layer_arguments<Axis, 2, 2>::template explain<Given...>();
     }
@@ -207,7 +230,9 @@ struct row_parallel_backward_call {
     using gradient = typename all::template plain<3>;
     if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && tensor_along<gradient, Axis, 2> &&
                   ends_at<all, 4>) {
-      return explain_row_parallel<Axis, Output, input, weight, gradient>();
+      return first_of({explain_row_parallel<Axis, Output, input, weight, gradient>(),
+                       explain_pass_options<gradient_placement_t<Output>, gradient_placement_t<partial<sum>>,
+                                            typename gradient::element_type, options_at<all, 4>>()});
     } else {
       return layer_arguments<Axis, 2, 2, 2>::template explain<Given...>();
     }
@@ -263,7 +288,8 @@ struct embedding_forward_call {
     using tokens = typename all::template plain<0>;
     using table = typename all::template plain<1>;
     if constexpr (tensor_along<tokens, Axis, 1> && tensor_along<table, Axis, 2> && ends_at<all, 2>) {
-      return explain_embedding<Axis, Output, tokens, table>();
+      return first_of({explain_embedding<Axis, Output, tokens, table>(),
+                       explain_pass_options<partial<sum>, Output, typename table::element_type, options_at<all, 2>>()});
     } else {
       return layer_arguments<Axis, 1, 2>::template explain<Given...>();
     }
@@ -281,7 +307,9 @@ struct embedding_backward_call {
     using gradient = typename all::template plain<2>;
     if constexpr (tensor_along<tokens, Axis, 1> && tensor_along<table, Axis, 2> && tensor_along<gradient, Axis, 2> &&
                   ends_at<all, 3>) {
-      return explain_embedding<Axis, Output, tokens, table, gradient>();
+      return first_of({explain_embedding<Axis, Output, tokens, table, gradient>(),
+                       explain_pass_options<gradient_placement_t<Output>, gradient_placement_t<partial<sum>>,
+                                            typename gradient::element_type, options_at<all, 3>>()});
     } else {
       return layer_arguments<Axis, 1, 2, 2>::template explain<Given...>();
     }
@@ -298,6 +326,7 @@ consteval sentence explain_cross_entropy() {
     return "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): the type of its sums "
            "over ranks supports neither wire types nor exact sums";
   }
+  if (constexpr sentence wrong = explain_algorithm<plan::collective_kind::all_reduce, Options>(); wrong) return wrong;
   if (!is_placed_along<Axis, Logits, shard<1>>()) {
     return "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its axis; "
            "with whole logits, every entry would count once per rank";
@@ -318,9 +347,7 @@ struct cross_entropy_forward_call {
     using logits = typename all::template plain<0>;
     using targets = typename all::template plain<1>;
     if constexpr (tensor_along<logits, Axis, 2> && tensor_along<targets, Axis, 1> && ends_at<all, 2>) {
-      return explain_cross_entropy<
-          Axis, logits, targets,
-          std::conditional_t<all::template has<2>, typename all::template plain<2>, options<>>>();
+      return explain_cross_entropy<Axis, logits, targets, options_at<all, 2>>();
     } else {
       return layer_arguments<Axis, 2, 1>::template explain<Given...>();
     }

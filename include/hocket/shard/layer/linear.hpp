@@ -140,7 +140,7 @@ struct column_parallel_linear {
   /// `convert<"dp", replicated>(borrow(w))`, which needs no communication.
   template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
             call_options Options = options<>>
-    requires detail::is_pass<detail::column_parallel_forward_call<Axis>, Math, Input, Weight>
+    requires detail::is_pass<detail::column_parallel_forward_call<Axis>, Math, Input, Weight, Options>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
     using from = typename std::remove_cvref_t<Input>::template placement_on<Axis>;
@@ -154,7 +154,7 @@ struct column_parallel_linear {
   /// The input's is all-reduced if the input was invariant, reduce-scattered if shard<0>, and partial if replicated.
   template <class Math, class Saved, detail::tensor_along<Axis, 2> Weight, detail::tensor_along<Axis, 2> Gradient,
             call_options Options = options<>>
-    requires detail::is_pass<detail::column_parallel_backward_call<Axis>, Math, Saved, Weight, Gradient>
+    requires detail::is_pass<detail::column_parallel_backward_call<Axis>, Math, Saved, Weight, Gradient, Options>
   static auto backward(const Math& math, const Saved& saved, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {
@@ -187,7 +187,7 @@ struct row_parallel_linear {
   /// `plus_bias` on the output.
   template <class Math, detail::tensor_along<Axis, 2> Input, detail::tensor_along<Axis, 2> Weight,
             call_options Options = options<>>
-    requires detail::is_pass<detail::row_parallel_forward_call<Axis, output_placement>, Math, Input, Weight>
+    requires detail::is_pass<detail::row_parallel_forward_call<Axis, output_placement>, Math, Input, Weight, Options>
   static auto forward(const Math& math, Input&& x, const Weight& w, const Options& options = {},
                       const std::source_location& site = std::source_location::current()) {
     auto input = detail::kept(std::forward<Input>(x));
@@ -200,7 +200,8 @@ struct row_parallel_linear {
   /// if it was shard<0>, and all-reduces it if it was replicated.
   template <class Math, detail::tensor_along<Axis, 2> Saved, detail::tensor_along<Axis, 2> Weight,
             detail::tensor_along<Axis, 2> Gradient, call_options Options = options<>>
-    requires detail::is_pass<detail::row_parallel_backward_call<Axis, output_placement>, Math, Saved, Weight, Gradient>
+    requires detail::is_pass<detail::row_parallel_backward_call<Axis, output_placement>, Math, Saved, Weight, Gradient,
+                             Options>
   static auto backward(const Math& math, const Saved& x, const Weight& w, const Gradient& gradient,
                        const Options& options = {},
                        const std::source_location& site = std::source_location::current()) {

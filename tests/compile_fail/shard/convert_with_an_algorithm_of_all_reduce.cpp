@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// expect: this collective has no such algorithm
+//
+// Slices are gathered, and nothing is reduced.
+#include <shard/setting_with_domains.hpp>
+
+auto whole(const matrix_on_tp<shard<0>>& x) { return convert<"tp", replicated>(x, with(double_tree)); }
