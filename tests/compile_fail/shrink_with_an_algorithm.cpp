@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: shrink can use a timeout and nothing else
+// expect: shrink accepts only timeout
 //
 // It is no collective of the ranks that there were.
 #include <hocket/hocket.hpp>

@@ -90,7 +90,7 @@ void* device_side::allocate(std::size_t bytes) {
 void device_side::copy(void* to, const void* from, std::size_t bytes) {
   parts& own = *parts_;
   if (bytes == 0) return;
-  own.ask("copying", own.driver.memcpy_async(address_of(to), address_of(from), bytes, own.stream.get()));
+  own.ask("copying the vectors", own.driver.memcpy_async(address_of(to), address_of(from), bytes, own.stream.get()));
   wait();
 }
 

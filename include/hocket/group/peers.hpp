@@ -264,10 +264,11 @@ class bound_call {
     cuda_ipc::context_handle context = nullptr;
     const cuda_ipc::status said = where.through->stream_get_ctx(stream, &context);
     if (said != cuda_ipc::status::success)
-      return status_failure(*where.through, "asking for the stream's context", said);
+      return status_failure(*where.through, "asking the driver for the stream's context", said);
     if (context == where.where) return {};
     return make_failure(errc::invalid_argument,
-                        "the stream belongs to another device or context than the stream passed to reach_peers");
+                        "the stream belongs to another device or context than the stream passed to reach_peers: pass a "
+                        "stream of that device");
   }
 
   std::shared_ptr<hocket::detail::device_peers<Domain, Driver>> peers_;
@@ -415,9 +416,12 @@ class peers_of {
       if (why) return why;
       if (made.loaded) at.through = &*made.loaded;
     }
-    if (order.handle == nullptr || at.through == nullptr) {
+    if (order.handle == nullptr) {
       return make_failure(errc::invalid_argument,
-                          "the stream is null: pass a stream of the device that peers must reach");
+                          "the stream is null: pass a stream of the device whose memory the peers must reach");
+    }
+    if (at.through == nullptr) {
+      return make_failure(errc::invalid_argument, "stream_of has no driver: set its member `through`");
     }
     cuda_ipc::status said = at.through->stream_get_ctx(order.handle, &at.where);
     if (said == cuda_ipc::status::success) {
@@ -425,8 +429,9 @@ class peers_of {
       said = scope.said();
       if (said == cuda_ipc::status::success) said = at.through->ctx_get_device(&device);
     }
-    return said == cuda_ipc::status::success ? failure()
-                                             : status_failure(*at.through, "asking for the stream's device", said);
+    return said == cuda_ipc::status::success
+               ? failure()
+               : status_failure(*at.through, "asking the driver for the stream's device", said);
   }
 
   [[noreturn]] static void refuse(const shared_type& shared, failure cause, const hocket::detail::call_site& call) {
@@ -497,7 +502,8 @@ class peers_of {
                           int from) const {
     if (from < 0 || from >= size()) {
       return make_failure(errc::invalid_argument,
-                          hocket::detail::concat({"the root is rank ", from, ", but there are ", size(), " ranks"}));
+                          hocket::detail::concat({"the root must be a rank of the communicator, but the root is rank ",
+                                                  from, ", and there are ", size(), " ranks"}));
     }
     if (in.size() != expected.in || out.size() != expected.out) {
       return make_failure(

@@ -35,7 +35,8 @@ consteval sentence explain_shrink() {
   if constexpr (!call_options<Given>) {
     return "shrink(...) takes nothing but the communicator and options: shrink(comm, with(timeout(5s)))";
   } else if constexpr (!Given::template only<kind::timeout>) {
-    return "with(...): shrink can use a timeout and nothing else; wrap it in hint(...) to have it ignored";
+    return "with(...): shrink accepts only timeout(...): remove the other options, or wrap them in hint(...), which "
+           "lets shrink ignore them";
   } else {
     return {};
   }

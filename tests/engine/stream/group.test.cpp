@@ -72,7 +72,7 @@ TEST_CASE("ranks that don't reach each other's memory form no group, and all hea
     if (me.rank() == 2) me.driver().spoil_reads();
   });
   CHECK(heard[0].code == errc::unreachable);
-  CHECK(contains(heard[0], "rank 2 does not reach the memory of rank 0"));
+  CHECK(contains(heard[0], "rank 2 can't reach the device memory of rank 0"));
   CHECK(all.machine.allocated() == 0);
 }
 

@@ -142,7 +142,7 @@ TEST_CASE("each code becomes a condition of hocket, and never success") {
     const auto found = ipc::status_failure(silent, "opening", static_cast<status>(code));
     CHECK(found);
     CHECK(found.code.category() == hocket::error_category());
-    CHECK(contains(found.reason, "opening: error " + std::to_string(code)));
+    CHECK(contains(found.reason, "opening failed: error " + std::to_string(code)));
   }
   CHECK(ipc::code_of(status::out_of_memory) == hocket::errc::out_of_memory);
   CHECK(ipc::code_of(status::map_failed) == hocket::errc::unreachable);

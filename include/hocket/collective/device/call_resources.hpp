@@ -122,13 +122,14 @@ class device_call_resources {
   failure examine(std::span<const buffer> buffers, std::size_t lanes, failure& misuse) {
     if (failure found = lanes_->find(through_)) return found;
     cuda_ipc::status said = driver().stream_get_ctx(stream_, &context_);
-    if (said != cuda_ipc::status::success) return status_failure(driver(), "asking for the stream's context", said);
+    if (said != cuda_ipc::status::success)
+      return status_failure(driver(), "asking the driver for the stream's context", said);
     const cuda_ipc::context_scope scope(driver(), context_);
     if (failure found = scope.refused()) return found;
     auto capturing = cuda_ipc::capture_status::none;
     said = driver().stream_is_capturing(stream_, &capturing);
     if (said != cuda_ipc::status::success)
-      return status_failure(driver(), "asking whether the stream is being captured", said);
+      return status_failure(driver(), "asking the driver whether the stream is being captured", said);
     if (capturing != cuda_ipc::capture_status::none) {
       misuse = make_failure(
           errc::invalid_argument,

@@ -267,7 +267,8 @@ class stream_operation {
         break;
       case stream_action_kind::nothing: break;
     }
-    if (said != status::success) found = cuda_ipc::status_failure(group_.through(), "enqueueing a step", said);
+    if (said != status::success)
+      found = cuda_ipc::status_failure(group_.through(), "enqueueing a step of the plan on the stream", said);
     if (found) {
       found.context.step = static_cast<int>(what.position);
       return found;
@@ -300,7 +301,7 @@ class stream_operation {
     const cuda_ipc::status said =
         group_.through().stream_batch_mem_op(stream, static_cast<unsigned>(words_.size()), words_.data(), 0U);
     if (said == cuda_ipc::status::success) return {};
-    failure found = cuda_ipc::status_failure(group_.through(), "enqueueing a step", said);
+    failure found = cuda_ipc::status_failure(group_.through(), "enqueueing a step of the plan on the stream", said);
     found.context.step = static_cast<int>(program_.steps[first].position);
     return found;
   }

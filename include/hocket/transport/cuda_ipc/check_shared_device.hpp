@@ -44,7 +44,8 @@ template <class Driver>
 failure check_shared_device(Driver& through, int ranks, int connections) {
   auto loading = loading_mode::eager;
   const status said = through.module_get_loading_mode(&loading);
-  if (said != status::success) return status_failure(through, "querying when kernels are loaded", said);
+  if (said != status::success)
+    return status_failure(through, "asking the driver whether it loads kernels lazily", said);
   const std::string these = hocket::detail::concat({ranks, " ranks of one process use one device, "});
   if (loading == loading_mode::lazy) {
     return make_failure(errc::bad_environment,

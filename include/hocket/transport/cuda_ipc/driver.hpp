@@ -162,7 +162,9 @@ template <class Driver>
 failure started(Driver& what) {
   int version = 0;
   if (const status asked = what.driver_get_version(&version); asked != status::success) {
-    if (asked == status::stub_library) return no_driver("the library is the toolkit's stub, which is only for linking");
+    if (asked == status::stub_library)
+      return no_driver(
+          "the loaded libcuda.so.1 is the toolkit's stub for linking: remove its folder from LD_LIBRARY_PATH");
     return no_driver("the driver does not report its version: " + words_of(what, asked));
   }
   if (version < least_driver_version) {

@@ -55,17 +55,17 @@ inline std::string_view hint_for(status code) noexcept {
       return "; the peer may have freed the memory, or the two processes are in containers that do not share their IPC "
              "and PID namespaces";
     case status::invalid_context: return "; this thread has no device context: call cudaSetDevice in it first";
-    case status::too_many_peers: return "; a device supports only a few peers";
-    case status::illegal_address: return "; work that was queued before has accessed an invalid address";
-    case status::out_of_memory: return "; the device's memory is full";
+    case status::too_many_peers: return "; the device has no room for another peer: use fewer devices";
+    case status::illegal_address: return "; a kernel or copy that was enqueued earlier accessed an invalid address";
+    case status::out_of_memory: return "; the device's memory is full: free memory on it";
     default: return "";
   }
 }
 
-/// Returns a failure with the text "what: the driver's words; a hint".
+/// Returns a failure with the text "what failed: the driver's words; a hint".
 template <class Driver>
 failure status_failure(Driver& from, std::string_view what, status code, error_context where = {}) {
-  std::string text = hocket::detail::concat({what, ": ", detail::words_of(from, code)});
+  std::string text = hocket::detail::concat({what, " failed: ", detail::words_of(from, code)});
   text += hint_for(code);
   return make_failure(code_of(code), std::move(text), where);
 }

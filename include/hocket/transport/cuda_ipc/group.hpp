@@ -148,7 +148,8 @@ class group {
 
   /// Returns why operations can't be enqueued any more; no failure if they can.
   failure usable() const {
-    if (closed_) return make_failure(errc::revoked, "the group of these ranks was closed");
+    if (closed_)
+      return make_failure(errc::revoked, "the group of these ranks was closed: make a new one with reach_peers");
     if (!over_) return {};
     return make_failure(errc::revoked, "an earlier failure ended the group of these ranks: " + over_.quoted(),
                         {.peer = over_.context.peer});
@@ -160,23 +161,25 @@ class group {
     if (is_default_stream(stream)) {
       misuse =
           make_failure(errc::invalid_argument,
-                       "the default stream blocks all other streams, including those that it would wait for: create "
-                       "one with cudaStreamNonBlocking");
+                       "pass a stream that was created with cudaStreamNonBlocking: the default stream blocks all other "
+                       "streams, including those that it would wait for");
     }
     if (misuse) return {};
     capture_status now = capture_status::none;
     status said = through().stream_is_capturing(stream, &now);
-    if (said != status::success) return status_failure(through(), "querying whether a stream is captured", said);
+    if (said != status::success)
+      return status_failure(through(), "asking the driver whether the stream is being captured", said);
     capturing = now != capture_status::none;
     if (capturing || !shares_context_) return {};
     unsigned flags = 0;
     said = through().stream_get_flags(stream, &flags);
-    if (said != status::success) return status_failure(through(), "querying the flags of a stream", said);
+    if (said != status::success)
+      return status_failure(through(), "asking the driver for the flags of the stream", said);
     if ((flags & stream_non_blocking) != 0) return {};
     misuse = make_failure(errc::invalid_argument,
-                          "the stream and the default stream wait for each other: a copy there by one rank would block "
-                          "work that another rank waits for, because ranks are threads on one device; create streams "
-                          "with cudaStreamNonBlocking");
+                          "the stream waits for the default stream, where a copy by one rank would block work that "
+                          "another rank waits for: ranks that are threads on one device must create their streams with "
+                          "cudaStreamNonBlocking");
     return {};
   }
 
@@ -210,8 +213,9 @@ class group {
     if (failure found = usable()) return found;
     if (capturing || last_ == nullptr || !last_->recorded) return {};
     const status said = through().stream_wait_event(stream, last_->passed.get(), 0U);
-    return said == status::success ? failure()
-                                   : status_failure(through(), "ordering a stream after the last operation", said);
+    return said == status::success
+               ? failure()
+               : status_failure(through(), "ordering the stream after the group's previous operation", said);
   }
 
   /// Call after the operation was enqueued.
@@ -221,7 +225,8 @@ class group {
       return {};
     }
     const status said = through().event_record(what->passed.get(), stream);
-    if (said != status::success) return status_failure(through(), "recording the end of an operation", said);
+    if (said != status::success)
+      return status_failure(through(), "recording an event after an operation on the stream", said);
     what->recorded = true;
     last_ = what;
     history_ = (history_ ^ what->number) * 0x9e3779b97f4a7c15U;
@@ -366,7 +371,8 @@ class group {
     if (said == status::success) {
       said = through().memcpy_async(own_words_, reinterpret_cast<address>(zeros.get()), layout_.bytes(), rescue_.get());
     }
-    if (said != status::success) return status_failure(through(), "clearing words", said);
+    if (said != status::success)
+      return status_failure(through(), "clearing the words in device memory that streams wait for", said);
     bool idle = false;
     found = cuda_ipc::finish(through(), rescue_.get(), options_.until, idle);
     if (!idle) {
@@ -385,7 +391,8 @@ class group {
       const std::span<const std::byte> bytes(each);
       const std::size_t split = std::min(bytes.size(), encoded_handle_bytes);
       const std::optional<memory_handle> handle = decode(bytes.first(split));
-      if (!handle) return make_failure(errc::corrupted, "a rank has offered an invalid handle of its words");
+      if (!handle)
+        return make_failure(errc::corrupted, "a rank sent an invalid handle of the device memory that peers must open");
       handles.push_back(*handle);
       tickets.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(split), bytes.end());
     }
@@ -436,7 +443,7 @@ class group {
     if (said == status::success) {
       said = through().stream_write_value_32(stream, own_words_ + layout_.offset(word_bank::early, 0, rank_), 0U, 0U);
     }
-    if (said != status::success) return status_failure(through(), "enqueueing the first work on a stream", said);
+    if (said != status::success) return status_failure(through(), "enqueueing the first work on the stream", said);
     bool idle = false;
     failure found = cuda_ipc::finish(through(), stream, options_.until, idle);
     if (!idle) stuck_ = true;
@@ -489,7 +496,7 @@ class group {
     const status said = query();
     done = said == status::success;
     if (!done && said != status::not_ready) {
-      return give_up(stream, status_failure(through(), "waiting for a stream", said));
+      return give_up(stream, status_failure(through(), "waiting for the work on a stream", said));
     }
     if (!done) {
       if (failure found = interruption()) return give_up(stream, std::move(found));
@@ -545,12 +552,15 @@ class group {
   failure late_failure() const {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_ || host_.arrived(peer) >= operations_) continue;
-      return make_failure(errc::timeout,
-                          hocket::detail::concat({"rank ", peer, " has enqueued ", host_.arrived(peer),
-                                                  " operations, this rank ", operations_}),
-                          {.peer = peer});
+      return make_failure(
+          errc::timeout,
+          hocket::detail::concat({"all ranks must enqueue the same operations: rank ", peer, " has enqueued ",
+                                  host_.arrived(peer), " operations, but this rank has enqueued ", operations_}),
+          {.peer = peer});
     }
-    return make_failure(errc::timeout, "all ranks have enqueued the operation, but the work on the stream did not end");
+    return make_failure(errc::timeout,
+                        "all ranks have enqueued the operation, but the work on the stream did not end before the "
+                        "deadline: look for slow work on the streams of all ranks, or set a longer timeout");
   }
 
   /// Signals this rank's own streams until they no longer wait. Repeats that, because each wait resets its word.

@@ -91,7 +91,8 @@ class mapping_cache {
   /// not opened, because its address is valid here. If the driver has no room, closes unused mappings and tries once
   /// more. `unreachable` if the memory can't be opened: it must be staged; `what` is then unchanged.
   failure open(const memory_handle& of, lease& what) {
-    if (!of.sound()) return make_failure(errc::invalid_argument, "this handle of a peer exceeds its allocation");
+    if (!of.sound())
+      return make_failure(errc::invalid_argument, "a peer sent a memory handle whose buffer exceeds its allocation");
     lease made;
     made.data_ = of.base + of.offset;
     if (!own_.same_process(of.process)) {

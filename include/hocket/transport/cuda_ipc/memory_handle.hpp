@@ -123,7 +123,8 @@ failure openable(Driver& through, address data) {
   if (said == status::invalid_value) return without_handle("the driver does not know this memory: it is the host's");
   if (said == status::success) said = attribute_of(through, pointer_attribute::is_managed, data, managed);
   if (said == status::success) said = attribute_of(through, pointer_attribute::ipc_capable, data, capable);
-  if (said != status::success) return status_failure(through, "querying the kind of this memory", said);
+  if (said != status::success)
+    return status_failure(through, "asking the driver for the kind of the buffer's memory", said);
   if (managed != 0) return without_handle("this is managed memory");
   if (type != static_cast<std::uint64_t>(memory_type::device)) return without_handle("this memory is not on a device");
   if (capable == 0) {
@@ -142,7 +143,8 @@ failure device_of(Driver& through, address data, uuid& result) {
   status said = attribute_of(through, pointer_attribute::device_ordinal, data, ordinal);
   if (said == status::success) said = through.device_get(&number, static_cast<int>(ordinal));
   if (said == status::success) said = through.device_get_uuid(&result, number);
-  return said == status::success ? failure() : status_failure(through, "querying the device of this memory", said);
+  return said == status::success ? failure()
+                                 : status_failure(through, "asking the driver for the device of the buffer", said);
 }
 
 }  // namespace detail
@@ -157,7 +159,8 @@ failure describe(Driver& through, address data, std::uint64_t bytes, const proce
   std::uint64_t generation = 0;
   status said = through.mem_get_address_range(&base, &size, data);
   if (said == status::success) said = detail::attribute_of(through, pointer_attribute::buffer_id, data, generation);
-  if (said != status::success) return status_failure(through, "querying the allocation of this memory", said);
+  if (said != status::success)
+    return status_failure(through, "asking the driver for the allocation of the buffer", said);
   memory_handle made{{}, {}, own, generation, base, size, data - base, bytes};
   if (data < base || !made.sound()) {
     return make_failure(errc::invalid_argument,
@@ -166,7 +169,8 @@ failure describe(Driver& through, address data, std::uint64_t bytes, const proce
   }
   if (failure found = detail::device_of(through, data, made.device)) return found;
   said = through.ipc_get_mem_handle(&made.allocation, base);
-  if (said != status::success) return status_failure(through, "creating a handle of this memory for peers", said);
+  if (said != status::success)
+    return status_failure(through, "creating a handle with which peers can open the buffer", said);
   result = made;
   return {};
 }

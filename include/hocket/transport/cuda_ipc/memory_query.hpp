@@ -22,7 +22,8 @@ failure space_of(Driver& through, address at, memory_space& result) {
   pointer_attribute which[] = {pointer_attribute::memory_type, pointer_attribute::is_managed};
   void* values[] = {&type, &managed};
   const status said = through.pointer_get_attributes(2U, which, values, at);
-  if (said != status::success) return status_failure(through, "querying the kind of memory of a buffer", said);
+  if (said != status::success)
+    return status_failure(through, "asking the driver for the kind of a buffer's memory", said);
   if (managed != 0) {
     result = memory_space::managed;
   } else if (type == static_cast<std::uint64_t>(memory_type::device)) {

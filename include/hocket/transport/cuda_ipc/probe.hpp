@@ -132,7 +132,7 @@ inline std::optional<probe_offer> decode_offer(std::span<const std::byte> bytes,
     result.memory = *memory;
     return result;
   }
-  why = "its offer is invalid";
+  why = "it sent an invalid description of its test memory";
   return std::nullopt;
 }
 
@@ -147,7 +147,7 @@ inline std::vector<std::string> decode_reasons(std::span<const std::byte> bytes,
   bootstrap::detail::blob_reader from(bytes);
   std::vector<bootstrap::blob> blobs;
   if (!bootstrap::detail::read_blobs(from, static_cast<int>(ranks), blobs)) {
-    return std::vector<std::string>(ranks, "it has not reported its result");
+    return std::vector<std::string>(ranks, "a rank did not report whether it reaches the device memory of the others");
   }
   std::vector<std::string> result;
   for (const bootstrap::blob& each : blobs) result.push_back(bootstrap::blob_text(each));
@@ -199,7 +199,7 @@ class prober {
       found = copied(memory_.get(), pinned_address());
     }
     if (!found) return encode_offer(made);
-    return encode_refusal("it has no memory to offer: " + found.message());
+    return encode_refusal("it can't provide test memory: " + found.message());
   }
 
   failure describe_own(std::size_t bytes, memory_handle& result) {
@@ -223,7 +223,7 @@ class prober {
     const context_scope scope(*at_.through, at_.where);
     status said = scope.said();
     if (said == status::success) said = at_.through->memcpy_async(to, from, probe_block, stream_.get());
-    if (said != status::success) return status_failure(*at_.through, "copying a block", said);
+    if (said != status::success) return status_failure(*at_.through, "copying a test block", said);
     bool idle = false;
     failure found = finish(*at_.through, stream_.get(), until_, idle);
     if (!idle) give_up();
@@ -274,7 +274,7 @@ class prober {
     if (!found) found = opened_.open(offer.memory, theirs);
     if (!found) found = copied(pinned_address(), theirs.data());
     if (!found && !has_pattern(block(), offer.seed)) {
-      found = make_failure(errc::corrupted, "the bytes copied from there differ from those in that memory");
+      found = make_failure(errc::corrupted, "a test block copied from it has wrong bytes");
     }
     if (!found) {
       fill_pattern(block(), answer_seed(offer.seed, rank_));
@@ -283,7 +283,8 @@ class prober {
     if (stuck_) theirs.abandon();
     theirs = {};
     if (!found) return {};
-    return hocket::detail::concat({"rank ", rank_, " does not reach the memory of rank ", peer, ": ", found.message()});
+    return hocket::detail::concat(
+        {"rank ", rank_, " can't reach the device memory of rank ", peer, ": ", found.message()});
   }
 
   /// Enables access between devices of this process. A copy alone proves nothing: the driver may copy through the host.
@@ -304,11 +305,11 @@ class prober {
       if (peer == rank_ || !offers_[peer] || first_of(peer) != peer || !tried[peer][rank_].empty()) continue;
       failure found = copied(pinned_address(), memory_.get() + (peer + 1) * probe_block);
       if (!found && !has_pattern(block(), answer_seed(offers_[rank_]->seed, peer))) {
-        found = make_failure(errc::corrupted, "bytes that were written there have not arrived");
+        found = make_failure(errc::corrupted, "a test block written into it did not arrive");
       }
       if (!found) continue;
-      result[peer] =
-          hocket::detail::concat({"rank ", peer, " does not reach the memory of rank ", rank_, ": ", found.message()});
+      result[peer] = hocket::detail::concat(
+          {"rank ", peer, " can't reach the device memory of rank ", rank_, ": ", found.message()});
     }
     return result;
   }
@@ -319,7 +320,7 @@ class prober {
     for (const std::vector<std::byte>& each : exchange(encode_reasons(own))) {
       result.push_back(decode_reasons(each, ranks));
     }
-    result.resize(ranks, reasons(ranks, "it has not reported its result"));
+    result.resize(ranks, reasons(ranks, "a rank did not report whether it reaches the device memory of the others"));
     return result;
   }
 

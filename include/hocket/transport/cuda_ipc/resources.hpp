@@ -157,8 +157,9 @@ failure finish(Driver& through, stream_handle which, const deadline& until, bool
     idle = said == status::success;
     if (idle) return first;
     errors = said == status::not_ready ? 0 : errors + 1;
-    if (errors != 0 && !first) first = status_failure(through, "waiting for a stream", said);
-    if (until.passed()) return first ? first : make_failure(errc::timeout, "the work on a stream did not end");
+    if (errors != 0 && !first) first = status_failure(through, "waiting for the work on a stream", said);
+    if (until.passed())
+      return first ? first : make_failure(errc::timeout, "the work on a stream did not end before the deadline");
     std::this_thread::yield();
   }
   return first;

@@ -68,7 +68,7 @@ class staging_lane {
   failure follow(stream_handle stream) {
     status said = driver().event_record(begin_.get(), stream);
     if (said == status::success) said = driver().stream_wait_event(down_.get(), begin_.get(), 0U);
-    return told("ordering copies after a stream's work", said);
+    return told("ordering the copies after the stream's earlier work", said);
   }
   /// Orders later work of `stream` after the copies to the device.
   failure join(stream_handle stream) { return join(stream, up_, end_up_); }
@@ -124,7 +124,7 @@ class staging_lane {
     return said == status::success ? failure() : status_failure(driver(), what, said);
   }
   failure note(const owned_event<Driver>& event, const owned_stream<Driver>& stream) {
-    return told("recording the end of a copy", driver().event_record(event.get(), stream.get()));
+    return told("recording an event after a copy", driver().event_record(event.get(), stream.get()));
   }
   failure copy(void* to, const void* from, std::size_t bytes, const owned_stream<Driver>& stream) {
     return told(
@@ -134,12 +134,12 @@ class staging_lane {
   failure join(stream_handle stream, const owned_stream<Driver>& own, const owned_event<Driver>& end) {
     status said = driver().event_record(end.get(), own.get());
     if (said == status::success) said = driver().stream_wait_event(stream, end.get(), 0U);
-    return told("ordering a stream's work after copies", said);
+    return told("ordering the stream's later work after the copies", said);
   }
   failure over(const owned_event<Driver>& event, bool& ready) {
     const status said = driver().event_query(event.get());
     ready = said == status::success;
-    return ready || said == status::not_ready ? failure() : told("waiting for a copy", said);
+    return ready || said == status::not_ready ? failure() : told("waiting for a copy between device and host", said);
   }
   /// Queries again after an error, because the driver may return an error of earlier work.
   bool is_quiet(const owned_stream<Driver>& stream, const deadline& until) noexcept {
@@ -190,7 +190,7 @@ class staging_lanes {
       through = loaded_ ? &*loaded_ : nullptr;
       return why;
     } else {
-      return make_failure(errc::invalid_argument, "there is no driver");
+      return make_failure(errc::invalid_argument, "stream_of has no driver: set its member `through`");
     }
   }
 

@@ -48,11 +48,13 @@ class word_trial {
     const failure waiting =
         finish(*at_.through, stream_.get(), until_, idle);  // for what was queued before an error, too
     if (!idle) give_up();
-    if (said != status::success) return status_failure(*at_.through, "ordering words on a stream", said);
+    if (said != status::success)
+      return status_failure(*at_.through, "enqueueing a test write to device memory and a wait for it", said);
     if (!idle || waiting) return waiting;
     std::uint32_t seen = 0;
     std::memcpy(&seen, copy_.get(), sizeof seen);
-    return seen == value ? failure() : make_failure(errc::corrupted, "a stream has written a wrong word");
+    return seen == value ? failure()
+                         : make_failure(errc::corrupted, "a stream wrote a wrong word into device memory in a test");
   }
 
  private:
@@ -95,9 +97,10 @@ stream_order stream_order_of(const driver_context<Driver>& at, device_number dev
   const status said = at.through->device_get_attribute(&flushes, device_attribute::flush_remote_writes, device);
   result.flushes = flushes != 0;
   // Without the flush, if supported, a wait could end before remote writes are visible.
-  const failure missing = said == status::success
-                              ? detail::word_trial<Driver>(at, until)()
-                              : status_failure(*at.through, "querying whether waits can flush remote writes", said);
+  const failure missing =
+      said == status::success
+          ? detail::word_trial<Driver>(at, until)()
+          : status_failure(*at.through, "asking the driver whether waits can flush remote writes", said);
   result.words = !missing;
   if (missing) result.why_not = missing.message();
   return result;
