@@ -358,7 +358,8 @@ TEST_CASE("worlds and groups that can't be are refused in words") {
     return false;
   };
   CHECK(refused("at least 1 rank", [] { sim::world world(0); }));
-  CHECK(refused("not a number", [] { sim::world world(2, {.latency = std::numeric_limits<double>::quiet_NaN()}); }));
+  CHECK(refused("must be numbers that are not negative",
+                [] { sim::world world(2, {.latency = std::numeric_limits<double>::quiet_NaN()}); }));
   sim::world world(3);
   CHECK(refused("rank 3 is not in this world", [&] { world.group({0, 3}); }));
   CHECK(refused("rank -1 is not in this world", [&] { world.group({-1}); }));

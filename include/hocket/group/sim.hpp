@@ -83,7 +83,8 @@ class world {
     std::vector<bool> taken(static_cast<std::size_t>(size()));
     for (const int rank : members) {
       if (rank < 0 || rank >= size()) {
-        raise(errc::invalid_argument, hocket::detail::concat({"rank ", rank, " is not in this world"}));
+        raise(errc::invalid_argument,
+              hocket::detail::concat({"rank ", rank, " is not in this world: list ranks from 0 to size() - 1"}));
       }
       if (taken[static_cast<std::size_t>(rank)]) {
         raise(errc::invalid_argument, hocket::detail::concat({"rank ", rank, " is listed twice: list each rank once"}));
@@ -135,8 +136,8 @@ class world {
       raise(errc::invalid_argument, hocket::detail::concat({"a world needs at least 1 rank, not ", ranks}));
     if (!model.makes_sense()) {
       raise(errc::invalid_argument,
-            "a world's cost model has a time that is negative or not a number, or a "
-            "latency_overlap that is not from 0 to 1");
+            "the world's cost model is invalid: latency, peer_latency, flag_latency, overhead and all members that end "
+            "in seconds_per_byte must be numbers that are not negative, and latency_overlap must be from 0 to 1");
     }
     return ranks;
   }

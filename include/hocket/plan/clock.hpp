@@ -265,11 +265,11 @@ class clock {
     for (const lane_state& lane : lanes_)
       if (lane.next != lane.length)
         complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next),
-                 "never completes: what it waits for never happens");
+                 "never completes: its peer has no matching action, or the two wait for each other");
     for (const lane_state& lane : lanes_)
       if (lane.undrained != 0)
         complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.length - 1),
-                 "is the last action of a lane whose sends are not all received");
+                 "ends a lane whose sends are not all received: add the missing receive actions");
   }
 
   constexpr void complain(const lane_state& lane, const action& what, const char* problem) const {
@@ -311,8 +311,8 @@ constexpr void check_question(const char* plan, int ranks, const cost_model& mod
   }
   if (!model.makes_sense()) {
     raise(errc::invalid_argument,
-          "invalid cost model: each time must be a number that is not negative, and latency_overlap "
-          "must be from 0 to 1");
+          "invalid cost model: latency, peer_latency, flag_latency, overhead and all members that end in "
+          "seconds_per_byte must be numbers that are not negative, and latency_overlap must be from 0 to 1");
   }
 }
 

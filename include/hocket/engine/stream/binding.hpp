@@ -72,24 +72,30 @@ inline std::string refused_by_streams(const stream_binding& bound, const plan::a
   const plan::collective_kind collective = bound.plan.collective().kind;
   if (each.what == action_kind::push)
     return "pushes, which streams do not support: use one_shot for small vectors on devices";
-  if (each.from == plan::region::inbox) return "uses an inbox, which streams do not support";
+  if (each.from == plan::region::inbox)
+    return "uses an inbox, which streams do not support: choose one_shot, two_shot or direct";
   const bool flags = each.what == action_kind::signal || each.what == action_kind::wait;
   if (flags && shape.lanes != 1) {
     return "uses signals in " + std::to_string(shape.lanes) +
            " lanes, but a stream runs one lane: choose a plan with one lane";
   }
-  if (flags && each.tag >= tags) return "uses an invalid tag: there are only " + std::to_string(tags) + " tags";
+  if (flags && each.tag >= tags)
+    return "uses an invalid tag: number the tags from 0, because there are only " + std::to_string(tags) + " tags";
   const bool to_all = flags || each.what == action_kind::copy || each.what == action_kind::load_reduce;
-  if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0)) return "uses a rank that does not exist";
-  if (each.count > 0 && each.chunk + each.count > layout.chunk_count()) return "uses a chunk that does not exist";
+  if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0))
+    return "names a peer that is not a rank of the communicator";
+  if (each.count > 0 && each.chunk + each.count > layout.chunk_count())
+    return "uses a chunk beyond the number of chunks that its shape defines";
   const int read = each.what == action_kind::load ? each.peer : rank;
   if (!fits(each.from, each.from_at, each, layout, collective, shape.scratch, read) ||
       !fits(each.to, each.to_at, each, layout, collective, shape.scratch, rank)) {
-    return "reads or writes beyond the end of a buffer";
+    return "reads or writes beyond the end of a buffer, or of the scratch memory that its shape requests";
   }
-  if (const char* const fault = fault_of(each, rank, shape.peer_pointers)) return ": " + std::string(fault);
+  if (const char* const fault = fault_of(each, rank, shape.peer_pointers))
+    return "has an invalid action: " + std::string(fault);
   if (each.what != action_kind::load_reduce && each.what != action_kind::receive_reduce) return {};
-  if (bound.element_kernel->many == nullptr) return "combines elements, but this call has no operation";
+  if (bound.element_kernel->many == nullptr)
+    return "combines elements, but this call has no operation: choose a plan that only moves them";
   if (bound.element_kernel->finishes && (each.what == action_kind::receive_reduce || each.from != plan::region::in)) {
     return "combines partial results, but an operation that prepares and finishes combines all in one step on devices: "
            "choose one_shot, two_shot or direct";
@@ -107,11 +113,11 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
     return make_failure(errc::invalid_argument, "plan '" + std::string(bound.plan.name()) + "' " + why);
   };
   if (bound.plan.collective().reduces() && shape.order > bound.order) {
-    return refuse(
-        bound.order == plan::combination_order::fixed_tree
-            ? "does not combine in the fixed tree that require(fixed_tree) asks for, or its shape does not declare "
-              "it"
-            : "reorders operands, and the operation is not known to be commutative");
+    return refuse(bound.order == plan::combination_order::fixed_tree
+                      ? "does not combine in the fixed tree that require(fixed_tree) demands, or its shape does not "
+                        "declare it: choose one_shot, two_shot or direct, which do"
+                      : "reorders operands, and the operation is not known to be commutative: give it `static "
+                        "constexpr bool commutative = true`, or choose a plan that keeps rank order");
   }
   for (unsigned lane = 0; lane < shape.lanes; ++lane) {
     const unsigned length = bound.plan.length(ranks, rank, lane);

@@ -35,7 +35,8 @@ class message_writer {
     for (int rank = 0; rank < plan_.ranks(); ++rank) {
       if (next_[static_cast<std::size_t>(rank)] < plan_.of(rank).size()) {
         raise(errc::invalid_argument,
-              "add_messages: this schedule does not come to an end; plan::pipeline::prove names the ranks that wait");
+              "add_messages: the schedule can't complete, because an action waits for an input that is never computed: "
+              "call plan::pipeline::prove, which names the action and its rank");
       }
     }
     return made_;

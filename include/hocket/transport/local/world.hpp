@@ -122,13 +122,15 @@ class world {
 
   [[noreturn]] void raise_missing(int rank) {
     error_context context{.operation = "connect", .rank = rank, .ranks = ranks_};
-    if (abandoned_) raise(errc::aborted, "another rank ended early", context);
+    if (abandoned_)
+      raise(errc::aborted, "another rank ended with an exception before all ranks were connected", context);
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank || present_[index(peer)]) continue;
       context.peer = peer;
       raise(errc::timeout, hocket::detail::concat({"rank ", peer, " has not shown up"}), context);
     }
-    raise(errc::timeout, "the ranks did not meet in time", context);
+    raise(errc::timeout,
+          "a rank did not leave the previous exchange of all ranks before the deadline: set a longer timeout", context);
   }
 
   const int ranks_;

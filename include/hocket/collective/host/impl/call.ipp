@@ -83,7 +83,8 @@ inline constexpr std::uint32_t most_pieces = 1U << 16U;
 template <class State>
 std::string obstacle(const State& state, const call_request& asked, const plan::any_algorithm& chosen) {
   const plan::shape shape = chosen.shape(state.size());
-  if (!(chosen.collective() == asked.what)) return "the plan is for another collective or another root";
+  if (!(chosen.collective() == asked.what))
+    return "the plan is for another collective or another root: choose a plan for this call";
   if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
   if (shape.pieces > most_pieces) {
     return concat({"the plan cuts the vector into ", shape.pieces, " pieces; the maximum is ", most_pieces});
@@ -98,9 +99,8 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
     return "the plan reads peers' memory, but device memory is sent in messages here; choose one that sends messages";
   }
   if (shape.order > asked.order && asked.order == plan::combination_order::fixed_tree) {
-    return "the plan does not combine in the fixed tree, or its shape does not declare it, but require(fixed_tree) "
-           "needs "
-           "it; see plan/prove.hpp";
+    return "require(fixed_tree) needs a plan that combines in the fixed tree and whose shape declares `order = "
+           "combination_order::fixed_tree`: choose one, or omit the algorithm; plan::prove checks a plan's order";
   }
   if (shape.order > asked.order) {
     return "the plan reorders operands, and the operation is not known to be commutative: give it "
