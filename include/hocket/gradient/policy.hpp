@@ -26,7 +26,7 @@ HOCKET_BEGIN_NAMESPACE
 template <int Stage>
 struct zero_t {
   static_assert(Stage >= 0 && Stage <= 3,
-                "zero<s>: the stages are 0 (nothing is sharded), 1 (optimizer states), 2 (and "
+                "zero<s>: the sharding stages are 0 (nothing is sharded), 1 (optimizer states), 2 (and "
                 "gradients) and 3 (and parameters)");
   static constexpr int stage = Stage;                    ///< the stage
   static constexpr bool shards_states = Stage >= 1;      ///< whether optimizer states are sharded

@@ -50,7 +50,7 @@ consteval sentence explain_misplaced(misplaced found) {
              "gradient of the backward pass, which is partial<sum>";
     case misplaced::cut_on_data:
       return "this gradient is sharded along a data axis: along it, the accumulator sums whole gradients of different "
-             "data, not slices of one gradient";
+             "data, not slices of one gradient: pass the whole gradient of this rank's data, which is partial<sum>";
     case misplaced::no_sum_on_data:
       return "this gradient is a mean, or another partial result, along a data axis, but the accumulator computes "
              "sums: "
@@ -62,7 +62,9 @@ consteval sentence explain_misplaced(misplaced found) {
     case misplaced::unknown_elsewhere:
       return "this gradient is varying along an axis that is not a data axis: its type does not specify whether ranks "
              "hold copies, slices or summands, so whether it is complete and which elements count in a norm is "
-             "unknown: make the tensor with shard<d>, or convert it to partial<sum> and reduce it";
+             "unknown: make the tensor with shard<d> for slices, or with replicated or invariant for copies, and "
+             "reduce "
+             "summands first";
     default: return {};
   }
 }
@@ -110,8 +112,8 @@ consteval sentence explain_parameter() {
     return explain_missing_axis();
   } else if (varies_in_model<Given, DataAxes...>()) {
     return "this parameter is varying along an axis that is not a data axis: its type does not specify whether ranks "
-           "hold copies or slices, so which elements count in a norm is unknown: make the tensor with shard<d>, or "
-           "with invariant if ranks hold copies";
+           "hold copies or slices, so which elements count in a norm is unknown: make the tensor with shard<d> for "
+           "slices, or with replicated or invariant for copies";
   }
   return {};
 }

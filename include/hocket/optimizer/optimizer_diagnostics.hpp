@@ -85,7 +85,7 @@ consteval sentence explain_gradients_of_step() {
     return "optimizer::step(gradients, learning_rate, factor): the gradients must be a named result of "
            "gradients<T>(...)";
   } else if (!std::is_same_v<typename Gradients::sharding, typename Parameters::sharding>) {
-    return "optimizer::step: gradients and parameters have different stages: pass the same zero<stage> to "
+    return "optimizer::step: gradients and parameters have different sharding stages: pass the same zero<stage> to "
            "gradients(...) and parameters(...)";
   } else if (!Gradients::group_type::has_replicas && Parameters::group_type::has_replicas) {
     return "optimizer::step: the parameters have replicas over which the gradients are not summed, so copies would "

@@ -74,7 +74,8 @@ constexpr letter_place first_place(const subscripts& labels, char letter) noexce
 
 [[noreturn]] HOCKET_COLD inline void refuse_extents(char letter, std::size_t one, std::size_t other) {
   raise(errc::invalid_argument,
-        concat({"dimension '", letter, "' has ", one, " elements in one operand and ", other, " in another"}),
+        concat({"dimension '", letter, "' has ", one, " elements in one operand and ", other,
+                " in another: they must be equal"}),
         {.operation = "apply"});
 }
 
@@ -239,7 +240,9 @@ void accumulate(Total& total, const Addend& addend,
   static_cast<void>(detail::checked_mesh(total.mesh()));
   static_cast<void>(detail::checked_mesh(addend.mesh()));
   if (total.sizes() != addend.sizes() || !(total.mesh() == addend.mesh())) {
-    raise(errc::invalid_argument, "the tensors have different extents, or are on different meshes",
+    raise(errc::invalid_argument,
+          "the tensors have different extents, or are on different meshes: the addend must have the extents and the "
+          "mesh of the total",
           {.operation = "accumulate", .rank = total.mesh().rank(), .ranks = total.mesh().size(), .site = site});
   }
   const auto to = total.elements();

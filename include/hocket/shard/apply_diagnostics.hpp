@@ -121,10 +121,10 @@ consteval sentence explain_operands() {
   }
   if (!ranks_agree<First, Rest...>(labels)) {
     return "the rule's subscripts and this call differ in the number of operands, or in the number of dimensions of "
-           "an operand";
+           "an operand: pass an operand for each group of letters, and write a letter for each of its dimensions";
   }
   if (!extents_agree<First, Rest...>(labels)) {
-    return "dimensions with the same letter in the rule's subscripts have different extents";
+    return "dimensions with the same letter in the rule's subscripts have different extents: they must be equal";
   }
   return {};
 }
@@ -251,14 +251,16 @@ consteval sentence explain_sum_of_tensors() {
   if (!std::is_same_v<typename Total::mesh_type, typename Addend::mesh_type>) {
     return "a gradient on another mesh can't be added: redistribute it to this mesh first";
   }
-  if (Total::rank != Addend::rank) return "the gradient and the total have different numbers of dimensions";
+  if (Total::rank != Addend::rank)
+    return "the gradient and the total have different numbers of dimensions: make the total with as many as the "
+           "gradient";
   if (!may_have_same_extents<typename Total::extents_type, typename Addend::extents_type>()) {
-    return "the gradient and the total have different extents";
+    return "the gradient and the total have different extents: make the total with the extents of the gradient";
   }
   if (!std::is_same_v<typename Total::placements_type, typename Addend::placements_type> &&
       determined<typename Addend::placements_type>) {
     return "a gradient with another placement can't be added, because its elements would be counted too often or not "
-           "at all: convert one of the two first";
+           "at all: first convert one of the two to the placement of the other";
   }
   if (!can_be_added(Total::placements_type::values)) {
     return "partial means and maxima can't be added element by element: reduce them first, or store sums and counts";
@@ -283,8 +285,8 @@ consteval sentence explain_accumulation() {
     if (!is_written_to<total>) return explain_not_written_to();
     return {};
   } else if constexpr (tensor_type<Total> || tensor_type<Addend>) {
-    return "accumulate takes two tensors, whose types state their placements: without a placement, it is unknown how "
-           "often an element would be counted";
+    return "accumulate takes two tensors: pass both as tensors, because without a placement in the type it is unknown "
+           "how often an element would be counted";
   } else {
     return {};
   }

@@ -45,7 +45,7 @@ void check_extents(const std::array<std::size_t, To::rank>& sizes, const typenam
     const std::size_t told = To::extents_type::sizes[d];
     if (told == dynamic || told == sizes[d]) continue;
     raise(errc::invalid_argument,
-          concat({"extent ", d, " is ", sizes[d], "; the type of the tensor on the other mesh has ", told}),
+          concat({"extent ", d, " is ", sizes[d], ", but the type of the tensor on the other mesh requires ", told}),
           {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 }

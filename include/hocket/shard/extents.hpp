@@ -65,7 +65,8 @@ class given_extents {
                 const std::source_location& site = std::source_location::current()) {
     if (given.size() != Count) {
       raise(errc::invalid_argument,
-            detail::concat({given.size(), " extents are given, and the tensor's type leaves ", Count, " open"}),
+            detail::concat({given.size(), " extents are given, and the tensor's type leaves ", Count,
+                            " open: pass one for each dynamic extent"}),
             {.operation = "tensor", .site = site});
     }
     std::copy(given.begin(), given.end(), sizes_.begin());

@@ -13,8 +13,11 @@ namespace detail {
 /// Returns the message for a misuse; empty for `misuse::none`.
 consteval sentence explain_use(misuse why) {
   switch (why) {
-    case misuse::operand_count: return "the rule's subscripts and this call have different numbers of operands";
-    case misuse::no_such_dimension: return "an operand is sharded along a dimension that its subscripts do not have";
+    case misuse::operand_count:
+      return "the rule's subscripts and this call have different numbers of operands: pass one for each group of "
+             "letters";
+    case misuse::no_such_dimension:
+      return "an operand is sharded along a dimension that its subscripts do not have: add a letter for that dimension";
     case misuse::invariant_with_others:
       return "an invariant operand is used beside one that is not: convert it to replicated first, which moves "
              "nothing, and sums its gradients over the ranks in the backward pass";

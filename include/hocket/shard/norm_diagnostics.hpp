@@ -43,8 +43,8 @@ consteval sentence explain_norm_of_one() {
     return "the norm of partial results is not the norm of the whole: reduce the tensor first";
   }
   if (any_varying<placed>()) {
-    return "varying data may be copies, slices or summands, so their norm is unknown: make the tensor with shard<d>, "
-           "or convert it";
+    return "varying data may be copies, slices or summands, so their norm is unknown: make the tensor with shard<d> "
+           "for slices, or with replicated or invariant for copies, and reduce summands first";
   }
   if (!requires(const typename Tensor::element_type& each) { static_cast<double>(each); }) {
     return "the norm needs elements that can be converted to double: store complex numbers as real and imaginary "

@@ -148,10 +148,11 @@ consteval sentence explain_other_mesh() {
   using to = typename To::placements_type;
   if (!std::is_same_v<std::remove_const_t<typename From::element_type>, typename To::element_type> ||
       !may_have_same_extents<typename From::extents_type, typename To::extents_type>()) {
-    return "the tensor on the other mesh must have the same element type and extents";
+    return "the tensor on the other mesh must have the same element type and extents as this tensor";
   }
   if (any_of_kind<from>(placement_kind::varying) || any_of_kind<to>(placement_kind::varying)) {
-    return "varying data are not parts of a whole, so they can't be moved to another mesh";
+    return "varying data are not parts of a whole, so they can't be moved to another mesh: make both tensors with "
+           "shard<d> if the parts are slices";
   }
   if (any_of_kind<to>(placement_kind::partial_sum) || any_of_kind<to>(placement_kind::partial_mean) ||
       any_of_kind<to>(placement_kind::partial_other)) {

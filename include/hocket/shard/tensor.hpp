@@ -265,7 +265,9 @@ class sharded_tensor {
   /// Sets `count()`.
   void set_count(double elements, const std::source_location& site = std::source_location::current()) {
     if (!(elements >= 0) || !(elements <= std::numeric_limits<double>::max()))
-      refuse(detail::concat({"means can't stand for ", std::to_string(elements), " elements"}), site);
+      refuse(detail::concat({"means can't stand for ", std::to_string(elements),
+                             " elements: the number must be finite and at least 0"}),
+             site);
     count_ = elements;
   }
   /// Copies the count of another tensor, even if it is not set.
@@ -371,7 +373,8 @@ class sharded_tensor {
   }
 
   [[noreturn]] HOCKET_COLD static void refuse_negative(const std::source_location& site) {
-    raise(errc::invalid_argument, "an extent is negative", {.operation = "tensor", .site = site});
+    raise(errc::invalid_argument, "an extent is negative: extents must be at least 0",
+          {.operation = "tensor", .site = site});
   }
 
   [[noreturn]] HOCKET_COLD static void refuse_volume(const sizes_type& sizes, const std::source_location& site) {

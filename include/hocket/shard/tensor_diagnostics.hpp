@@ -131,7 +131,8 @@ concept view_of_tensor = mdspan_like<View> && View::rank() == Rank && requires(c
 
 template <class View, std::size_t Rank>
 consteval sentence explain_view() {
-  if (View::rank() != Rank) return "the view and the tensor have different numbers of dimensions";
+  if (View::rank() != Rank)
+    return "the view and the tensor have different numbers of dimensions: pass a view with as many as the tensor";
   return "the view's elements are const or have another type than the tensor's elements: for const elements, make a "
          "tensor<const T, ...>";
 }

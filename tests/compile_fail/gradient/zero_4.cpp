@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: the stages are 0 .nothing is sharded., 1 .optimizer states., 2 .and gradients. and 3
+// expect: the sharding stages are 0 .nothing is sharded., 1 .optimizer states., 2 .and gradients. and 3
 // alone: the compiler names no line of this file, only that of the variable template zero
 //
 // There are four stages.

@@ -211,7 +211,7 @@ struct vocabulary_parallel_cross_entropy {
       if (target < 0 || static_cast<std::size_t>(target) < vocabulary) continue;
       raise(errc::invalid_argument,
             detail::concat({"target ", i, " of this rank is ", std::to_string(target), ", and the vocabulary has ",
-                            vocabulary, " entries"}),
+                            vocabulary, " entries: a target must be less than that"}),
             here);
     }
   }

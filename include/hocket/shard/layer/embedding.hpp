@@ -41,7 +41,7 @@ void check_tokens(const Tokens& tokens, std::size_t vocabulary, const std::sourc
     if (token >= 0 && static_cast<std::size_t>(token) < vocabulary) continue;
     raise(errc::invalid_argument,
           concat({"token ", i, " of this rank is ", std::to_string(token), ", and the vocabulary has ", vocabulary,
-                  " entries"}),
+                  " entries: a token must be at least 0 and less than that"}),
           {.operation = "embedding", .rank = tokens.mesh().rank(), .ranks = tokens.mesh().size(), .site = site});
   }
 }

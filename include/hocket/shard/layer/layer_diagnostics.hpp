@@ -259,7 +259,8 @@ using bias_gradient_call = bias_call<linear<"tn->n">>;
 /// Explains a mistake in tokens, a table and a gradient (void if absent) of an embedding whose output is `Output`.
 template <axis_name Axis, class Output, class Tokens, class Table, class Gradient = void>
 consteval sentence explain_embedding() {
-  if (!std::is_integral_v<typename Tokens::element_type>) return "tokens must be integers";
+  if (!std::is_integral_v<typename Tokens::element_type>)
+    return "the tokens of an embedding must be integers, because each is the number of a row of the table";
   if (!is_placed_along<Axis, Tokens, invariant, replicated>()) {
     return "the tokens of a vocabulary-parallel embedding must be invariant or replicated along its axis: each rank "
            "looks up all of them";
@@ -323,8 +324,9 @@ consteval sentence explain_cross_entropy() {
            "be truncated, and complex numbers have no maximum";
   }
   if (!Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
-    return "a cross entropy takes an algorithm, a timeout, a stop token and require(checksummed): the type of its sums "
-           "over ranks supports neither wire types nor exact sums";
+    return "a cross entropy accepts only an algorithm, timeout(...), a stop token, observe(...) and "
+           "require(checksummed): remove the other options, because the type of its sums over ranks supports neither "
+           "wire types nor exact sums";
   }
   if (constexpr sentence wrong = explain_algorithm<plan::collective_kind::all_reduce, Options>(); wrong) return wrong;
   if (!is_placed_along<Axis, Logits, shard<1>>()) {
@@ -334,7 +336,8 @@ consteval sentence explain_cross_entropy() {
   if (!is_placed_along<Axis, Targets, invariant>()) {
     return "the targets of a vocabulary-parallel cross entropy must be invariant along its axis";
   }
-  if (!std::is_integral_v<typename Targets::element_type>) return "targets must be integers";
+  if (!std::is_integral_v<typename Targets::element_type>)
+    return "the targets of a cross entropy must be integers, because each is a position in the vocabulary";
   return {};
 }
 

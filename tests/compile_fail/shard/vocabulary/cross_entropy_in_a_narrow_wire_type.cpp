@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: a cross entropy takes an algorithm, a timeout, a stop token and require
+// expect: a cross entropy accepts only an algorithm, timeout
 //
 // What travels are a sum of exponentials and two of logits, together.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: targets must be integers
+// expect: the targets of a cross entropy must be integers
 //
 // One-hot rows, or probabilities.
 #include <shard/setting_with_domains.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: tokens must be integers
+// expect: the tokens of an embedding must be integers
 //
 // The tokens, after somebody has normalised them.
 #include <shard/setting_with_domains.hpp>
