@@ -174,7 +174,7 @@ void check_agrees(const part_reader& reader, const checkpoint& part, const check
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i] == others[i]) continue;
     reader.refuse("its " + own[i].first + " is " + own[i].second + ", that of rank-0 " + others[i].second +
-                  ": they are parts of different checkpoints");
+                  ": all parts in the folder must be of one checkpoint");
   }
 }
 

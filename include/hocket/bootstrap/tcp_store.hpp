@@ -119,9 +119,10 @@ class tcp_store {
   /// See `exchange`. `rank` and `ranks` must be those of the store.
   std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine, const wait_limit& limit) {
     if (rank != options_.rank || ranks != options_.ranks) {
-      fail("exchange",
-           make_failure(errc::invalid_argument, hocket::detail::concat({"called as rank ", rank, " of ", ranks,
-                                                                        ", but the store was opened as another"})));
+      fail("exchange", make_failure(errc::invalid_argument,
+                                    hocket::detail::concat({"called as rank ", rank, " of ", ranks,
+                                                            ", but the store was opened as another: pass the rank and "
+                                                            "the number of ranks with which it was opened"})));
     }
     const answer all = call("exchange", {detail::request_kind::gather, {}, {}, 0, 0}, key, mine, limit);
     detail::blob_reader reader(all.body);

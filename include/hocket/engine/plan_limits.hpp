@@ -71,7 +71,7 @@ inline const char* fault_of(const plan::action& what, int rank, bool peer_pointe
   const bool loads = what.what == action_kind::load || what.what == action_kind::load_reduce;
   if (messages && what.peer == rank) return "the plan sends a message from a rank to itself: use a copy action";
   if ((flags || loads) && !peer_pointers) {
-    return "the plan uses other ranks' memory or flags, but its shape does not set peer_pointers";
+    return "the plan uses other ranks' memory or flags, but its shape does not set peer_pointers: set it to true";
   }
   if (what.count == 0 || what.what == action_kind::wait) return nullptr;
   const bool writes = loads || what.what == action_kind::copy || what.what == action_kind::receive ||
@@ -84,7 +84,9 @@ inline const char* fault_of(const plan::action& what, int rank, bool peer_pointe
   const bool from_elsewhere = what.what == action_kind::load_reduce ? what.from == region::inbox
                               : what.what == action_kind::load      ? false
                                                                     : what.from == region::scratch;
-  if (!from_vector && !from_elsewhere) return "the plan reads from a region that this action can't read from";
+  if (!from_vector && !from_elsewhere)
+    return "the plan reads from a region that this action can't read from: all actions can read in and out, "
+           "load_reduce also the inbox, and all but load and load_reduce also scratch";
   return nullptr;
 }
 
@@ -102,12 +104,13 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       const bool to_all = flags || each.what == plan::action_kind::push || each.what == plan::action_kind::copy ||
                           each.what == plan::action_kind::load_reduce;
       if (each.peer >= state.size() || each.peer < (to_all ? plan::all_peers : 0)) {
-        return "the plan uses a rank that this communicator does not have";
+        return "the plan uses a rank that this communicator does not have: a peer must be one of its ranks, or "
+               "all_peers if the action accepts that";
       }
       if (each.channel >= transport::max_channels) return "the plan uses an invalid channel: channels must be 0 to 3";
       if (flags && each.tag >= signal_line::tags) return "the plan uses an invalid tag: tags must be 0 to 4";
       if (each.count > 0 && std::uint64_t{each.chunk} + each.count > layout.chunk_count()) {
-        return "the plan uses a chunk that its shape does not have";
+        return "the plan uses a chunk that its shape does not have: a chunk must be less than blocks times pieces";
       }
       const bool loads = each.what == plan::action_kind::load;
       const bool of_all = each.what == plan::action_kind::load_reduce;
@@ -124,7 +127,8 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
                "requests";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_all && !keeps_places(each)) {
-        return "the plan moves a block from or to the place of another block, but block lengths differ";
+        return "the plan moves a block from or to the place of another block, but block lengths differ: each block "
+               "must move between its own places";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
           !is_between_its_two(each, state.rank(), shape.pieces)) {

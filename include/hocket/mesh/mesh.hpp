@@ -270,7 +270,10 @@ class rank_mesh {
   }
 
   [[noreturn]] HOCKET_COLD void refuse_set(const std::source_location& site) const {
-    refuse(all(), "the set of axes is empty, or has axes that the mesh does not have", site);
+    refuse(all(),
+           "the set of axes is empty, or has axes that the mesh does not have: name at least one axis, and only axes "
+           "of this mesh",
+           site);
   }
 
   std::shared_ptr<const state> state_;

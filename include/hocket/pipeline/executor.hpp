@@ -145,7 +145,9 @@ class executor {
       if (turn_->thrown()) std::rethrow_exception(turn_->thrown());
       return turn_->over();
     } else {
-      if (phase_ == phase::failed) refuse("advance: the step has failed, and the communicator with it");
+      if (phase_ == phase::failed)
+        refuse(
+            "advance: the step has failed and has ended the communicator: make a new communicator and a new executor");
       return phase_ == phase::over || go_on_without_waiting();
     }
   }

@@ -64,7 +64,7 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::wrong_length: return "the place is for another piece of a block, whose length may differ";
     case violation::writes_in: return "contributions must not be written";
     case violation::undeclared_peer_pointers:
-      return "the plan uses peer pointers, but its shape does not set peer_pointers";
+      return "the plan uses peer pointers, but its shape does not set peer_pointers: set it to true";
     case violation::size_mismatch: return "the message that arrives here may have another length";
     case violation::unordered_channel: return "two messages on one channel have no order: use another channel";
     case violation::tag_reused:
@@ -89,7 +89,8 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::deadlock: return "both steps wait forever";
     case violation::wrong_result: return "the result is not what the collective requires";
     case violation::missing_contribution: return "the result lacks a contribution";
-    case violation::order_overclaimed: return "the plan claims a stronger order of combination than it has";
+    case violation::order_overclaimed:
+      return "the plan's shape claims a stronger order of combination than the plan has: weaken shape().order";
     case violation::barrier_leaks: return "a rank may leave the barrier before another rank has entered it";
   }
   return "unknown violation";

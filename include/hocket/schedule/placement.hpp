@@ -48,22 +48,24 @@ class placement {
   static constexpr placement loop(int ranks, int stages_per_rank = 1) {
     require(ranks >= 1, "a loop needs at least one rank", ranks);
     require(stages_per_rank >= 1, "a loop needs at least one stage per rank", stages_per_rank);
-    require(stages_per_rank <= most_stages / ranks, "a pipeline has at most 2^27 stages; too many per rank",
-            stages_per_rank);
+    require(stages_per_rank <= most_stages / ranks,
+            "a pipeline can have at most 2^27 stages: use fewer stages per rank", stages_per_rank);
     return {kind::loop, ranks, ranks * stages_per_rank};
   }
 
   /// Two stages per rank: down the ranks and up again.
   static constexpr placement v_shape(int ranks) {
     require(ranks >= 1, "a V needs at least one rank", ranks);
-    require(ranks <= most_stages / 2, "a pipeline has at most 2^27 stages, a V two for each rank", ranks);
+    require(ranks <= most_stages / 2,
+            "a V has two stages for each rank, and a pipeline at most 2^27 stages: use fewer ranks", ranks);
     return {kind::v_shape, ranks, 2 * ranks};
   }
 
   /// One stage per rank in each direction; half of the microbatches pass in each.
   static constexpr placement two_directions(int ranks, int microbatches) {
     require(ranks >= 1, "two directions need at least one rank", ranks);
-    require(ranks <= most_stages, "a pipeline has at most 2^27 stages, two directions one for each rank", ranks);
+    require(ranks <= most_stages,
+            "two directions have one stage for each rank, and a pipeline at most 2^27 stages: use fewer ranks", ranks);
     require(microbatches >= 0 && microbatches % 2 == 0, "two directions need an even number of microbatches",
             microbatches);
     placement made{kind::two_directions, ranks, ranks};

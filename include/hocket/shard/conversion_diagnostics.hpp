@@ -35,7 +35,7 @@ inline constexpr bool is_along = has_axes<typename Tensor::axes, Axis>;
 template <std::size_t Rank, class Placed>
 consteval sentence explain_placements() {
   if (!dimensions_exist<Rank>(Placed::values)) {
-    return "the tensor has no dimension d to cut for shard<d>: dimensions are counted from 0";
+    return "the tensor has no dimension d to cut for shard<d>: d must be less than its number of dimensions";
   }
   if (!one_reduction(Placed())) {
     return "partial results of two different reductions along two axes combine in no defined order: reduce the tensor "

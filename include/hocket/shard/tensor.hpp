@@ -138,7 +138,7 @@ class sharded_tensor {
                 "partial results of two different reductions along two axes combine in no defined order: reduce the "
                 "tensor along one of the axes first");
   static_assert(detail::dimensions_exist<rank>(Placed::values),
-                "the tensor has no dimension d to cut for shard<d>: dimensions are counted from 0");
+                "the tensor has no dimension d to cut for shard<d>: d must be less than its number of dimensions");
 
   /// The placement along the axis `Axis`.
   template <axis_name Axis>

@@ -133,8 +133,8 @@ template <class View, std::size_t Rank>
 consteval sentence explain_view() {
   if (View::rank() != Rank)
     return "the view and the tensor have different numbers of dimensions: pass a view with as many as the tensor";
-  return "the view's elements are const or have another type than the tensor's elements: for const elements, make a "
-         "tensor<const T, ...>";
+  return "the view's elements are const or have another type than the tensor's elements: pass a view of the tensor's "
+         "element type, or, for const elements, make a tensor<const T, ...>";
 }
 
 template <class View, class T, std::size_t Rank>

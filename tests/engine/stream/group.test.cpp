@@ -82,7 +82,7 @@ TEST_CASE("where streams can't wait for words there is no group") {
     if (me.rank() == 1) me.driver().lose_words();
   });
   CHECK(heard[0].code == errc::unreachable);
-  CHECK(contains(heard[0], "streams of this device can't wait for words"));
+  CHECK(contains(heard[0], "streams of this device can't wait for a word in device memory"));
   CHECK(heard[0].context.peer == 1);
 }
 

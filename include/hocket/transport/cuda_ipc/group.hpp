@@ -357,7 +357,8 @@ class group {
     if (found) return found;
     order_ = stream_order_of(at_, options_.device, options_.until);
     if (order_.words) return {};
-    return make_failure(errc::unreachable, "streams of this device can't wait for words: " + order_.why_not);
+    return make_failure(errc::unreachable,
+                        "streams of this device can't wait for a word in device memory: " + order_.why_not);
   }
 
   /// Clears the words on the stream that may have to rescue others: its first work ensures that it has a connection.
