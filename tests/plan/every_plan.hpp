@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The plans of plan/collective/, so that a test can speak of all of them.
+/// Visits the plans of plan/collective/, so that a test can cover all of them.
 #pragma once
 
 #include <hocket/plan/collective/all_gather.hpp>

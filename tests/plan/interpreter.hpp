@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a plan on real numbers under one random schedule. It shares no code and no idea with the proof: no clocks and
-/// no expressions, only memory, queues and luck. What the proof accepts must survive it under every schedule that is
-/// tried.
+/// Runs a plan on concrete values under one random schedule. The interpreter shares no code and no method with the
+/// prover: it has no clocks and no symbolic expressions, only memory, queues and random choices. A plan that the prover
+/// accepts must give correct results under every schedule that is tried.
 #pragma once
 
 #include <hocket/plan/layout.hpp>
@@ -33,7 +33,7 @@ struct schedule {
   bool in_place = false;
 };
 
-/// x ↦ a·x + b; composing such maps is associative, and not commutative. Added up, they are commutative.
+/// The map x ↦ a·x + b. Composition of such maps is associative but not commutative; addition is commutative.
 struct number {
   std::uint64_t a = 0;
   std::uint64_t b = 0;
@@ -55,7 +55,7 @@ class interpreter {
     lanes_.resize(memory_.size() * shape_.lanes);
   }
 
-  /// What went wrong; empty if the goal was reached.
+  /// Runs the plan. Returns the fault, or an empty string if the result is correct.
   std::string run() {
     std::vector<std::size_t> order(lanes_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -66,7 +66,7 @@ class interpreter {
       const bool moved = std::any_of(order.begin(), order.end(), [&](std::size_t lane) { return advance(lane); });
       if (!fault_.empty()) return fault_;
       if (moved) continue;
-      return finished() ? left_over() ? "something was left over" : judge() : "deadlock";
+      return finished() ? left_over() ? "a message or signal was not received" : judge() : "deadlock";
     }
   }
 
@@ -81,7 +81,7 @@ class interpreter {
   };
   struct message {
     numbers data;
-    bool taken = false;  // out of the sender's memory
+    bool taken = false;  // copied from the sender's memory
     bool received = false;
     int sender = 0;
     plan::action what;
@@ -122,7 +122,7 @@ class interpreter {
 
   rank_memory& memory_at(int rank) { return memory_[static_cast<std::size_t>(rank)]; }
 
-  /// The numbers that begin at `at` and are as many as the chunks of `a`; nothing if they do not exist.
+  /// Returns the elements of the chunks of `a`, beginning at chunk or slot `at`; null if they are out of range.
   number* find(int rank, plan::region where, std::uint32_t at, const plan::action& a) {
     rank_memory& mine = memory_at(rank);
     if (where == plan::region::in && how_.in_place) where = plan::region::out;
@@ -168,7 +168,7 @@ class interpreter {
     if (how_.in_place && collective_.kind != plan::collective_kind::broadcast) mine.out = mine.in;
   }
 
-  /// The caller has its buffers back: it keeps the result, and overwrites them.
+  /// When all lanes of `rank` have ended: stores the result, and overwrites the buffers as their owner may.
   void end(int rank) {
     for (unsigned lane = 0; lane < shape_.lanes; ++lane) {
       if (!lanes_[static_cast<std::size_t>(rank) * shape_.lanes + lane].ended) return;
@@ -287,7 +287,7 @@ class interpreter {
     return true;
   }
 
-  /// Pushes bring signals of their own, apart from those that come alone.
+  /// Signals of pushes have other numbers than signals that are sent alone.
   static int signal_of(const plan::action& a) {
     const bool pushed =
         a.what == plan::action_kind::push || (a.what == plan::action_kind::wait && a.from == plan::region::inbox);
@@ -370,7 +370,7 @@ class interpreter {
   std::string fault_;
 };
 
-/// Tries `schedules` schedules of each kind: the first fault found, or nothing.
+/// Tries `schedules` schedules of each kind. Returns the first fault, or an empty string.
 inline std::string first_fault(const plan::listed& plan, int schedules, bool in_place) {
   for (int i = 0; i < schedules; ++i) {
     for (const drain messages : {drain::at_once, drain::when_received, drain::by_chance}) {

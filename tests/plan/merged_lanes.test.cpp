@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a rank does in one lane is what its lanes list, and ranks that do it come to their end however they are scheduled;
-// a slot says nothing of two messages at once.
+// Merging the lanes of a rank preserves the order of each lane, and ranks that run the merged lane finish under random
+// schedules. A slot never signals two messages at the same time.
 #include "plan/every_plan.hpp"
 #include "support/catch.hpp"
 
@@ -23,7 +23,7 @@ using plan::action_kind;
 
 namespace {
 
-/// The steps of each lane, in the order in which they come.
+/// Returns true if the merged steps of each lane are the steps of the plan, in order.
 bool lists_the_lanes(const plan::merged_lanes& merged, const plan::any_algorithm& what, int ranks) {
   const unsigned lanes = what.shape(ranks).lanes;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -39,13 +39,13 @@ bool lists_the_lanes(const plan::merged_lanes& merged, const plan::any_algorithm
   return true;
 }
 
-/// What one rank does next if it can: words as a stream has them, which are set once and then waited for.
+/// A step of a rank on a stream: it sets a word, or waits until the word is set and resets it.
 struct word_act {
   enum { sets, awaits } what;
   std::tuple<int, unsigned, int, int> word;  ///< arrival or receipt, slot, from, to
 };
 
-/// The words of `rank`: each message is told of and acknowledged, and its sender waits for that where it must, and at the end.
+/// Steps of `rank`: each message is signalled and acknowledged; its sender waits for this when it must, and at the end.
 std::vector<word_act> words_of(const plan::merged_lanes& merged, int rank) {
   std::vector<word_act> result;
   std::vector<std::uint32_t> undrained;
@@ -74,7 +74,7 @@ std::vector<word_act> words_of(const plan::merged_lanes& merged, int rank) {
   return result;
 }
 
-/// Says what goes wrong if ranks are scheduled in some order, twice the same plan: empty if nothing.
+/// Runs the plan twice, with the ranks in random order. Returns the fault, or an empty string.
 std::string run(const plan::merged_lanes& merged, int ranks, std::mt19937& random) {
   std::vector<std::vector<word_act>> all;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -103,7 +103,7 @@ std::string run(const plan::merged_lanes& merged, int ranks, std::mt19937& rando
 
 }  // namespace
 
-TEST_CASE("ranks that do one thing at a time come to the end of every plan, whatever their order") {
+TEST_CASE("ranks that run one merged lane finish every plan under random schedules") {
   std::mt19937 random(7);
   for (int ranks = 1; ranks <= 17; ++ranks) {
     for_every_plan(ranks, [&](const plan::any_algorithm& what) {
@@ -118,7 +118,7 @@ TEST_CASE("ranks that do one thing at a time come to the end of every plan, what
   }
 }
 
-TEST_CASE("plans without a proof are found not to end") {
+TEST_CASE("merge_lanes reports plans with deadlocks, lost messages or unequal lengths as incomplete") {
   plan::listed circle("circle", {plan::collective_kind::all_reduce}, 2, {});
   circle.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
   circle.lane(1) = {plan::receive(0, {0}, plan::out(0)), plan::send(0, {0}, plan::in(0))};
@@ -132,8 +132,8 @@ TEST_CASE("plans without a proof are found not to end") {
   CHECK_FALSE(plan::merge_lanes(shorter, 2).complete);
 }
 
-TEST_CASE("more messages than there are slots wait for each other's") {
-  // Four lanes with a channel each, all ahead of a receiver that takes them one lane after the other.
+TEST_CASE("messages that outnumber the slots reuse them without conflict") {
+  // Four lanes with one channel each send ahead of a receiver that receives one lane after the other.
   plan::listed ahead("ahead", {plan::collective_kind::all_reduce}, 2, {.lanes = 4});
   for (unsigned lane = 0; lane < 4; ++lane) {
     for (int i = 0; i < 9; ++i) {

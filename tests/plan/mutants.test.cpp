@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Is the proof worth anything? Damage each step of each plan in turn. The proof must reject what comes out, unless it
-// is still right: then random schedules on real numbers must not find a fault either.
+// Mutation test of the prover. Each step of each plan is damaged in turn. The prover must reject the mutant, unless it
+// is still correct: then random schedules on concrete values must not find a fault either.
 #include "support/catch.hpp"
 
 #include "plan/every_plan.hpp"
@@ -22,12 +22,12 @@ namespace {
 struct tally {
   int mutants = 0;
   int rejected = 0;
-  int shown_wrong = 0;  // of those rejected: a concrete schedule was found that fails
+  int shown_wrong = 0;  // rejected mutants for which a failing schedule was found
   int equivalent = 0;
-  std::map<std::string, int> kinds;  // of the equivalent ones
+  std::map<std::string, int> kinds;  // kinds of damage of the equivalent mutants
 };
 
-/// The damaged forms of one lane at one step, each with its kind.
+/// The mutants of one lane that differ at one step, each with its kind of damage.
 std::vector<std::pair<const char*, std::vector<plan::action>>> damage(const std::vector<plan::action>& lane,
                                                                       std::size_t i, int rank, int ranks) {
   std::vector<std::pair<const char*, std::vector<plan::action>>> all;
@@ -108,7 +108,7 @@ template <class Plan>
 void check_mutants(const Plan& original) {
   for (const int ranks : {5, 8}) {
     for (const bool in_place : {false, true}) {
-      if (in_place && ranks == 8) continue;  // for time
+      if (in_place && ranks == 8) continue;  // to save time
       const Plan form = in_place ? plan::for_in_place(original) : original;
       REQUIRE(plan::prove(form, ranks, {.in_place = in_place}));
       const tally count = try_mutants(form, ranks, in_place);
@@ -116,7 +116,7 @@ void check_mutants(const Plan& original) {
                   to_string(form.collective().kind), form.name(), ranks, in_place ? ", in place" : "          ",
                   count.mutants, count.rejected, count.shown_wrong, count.equivalent);
       for (const auto& [kind, how_many] : count.kinds) std::printf("    %s: %d\n", kind.c_str(), how_many);
-      CHECK(count.shown_wrong * 10 >= count.rejected * 8);  // it does not reject for no reason
+      CHECK(count.shown_wrong * 10 >= count.rejected * 8);  // most rejections are justified by a failing schedule
       CHECK(count.kinds.count("other peer") == 0);
     }
   }

@@ -43,7 +43,7 @@ double seconds(const Plan& algorithm, int ranks, std::size_t bytes, const plan::
   return plan::price(algorithm, ranks, bytes, model).seconds;
 }
 
-/// Calls `check` with every plan of the library that prices differently.
+/// Calls `check` with every plan of the library that has a different price.
 template <class Check>
 void for_each_plan(Check check) {
   check(plan::any_algorithm(plan::ring_all_reduce{}));
@@ -75,7 +75,7 @@ constexpr plan::cost_model everything_costs{.latency = 1e-6,
                                             .flag_latency = 1.5e-7,
                                             .overhead = 3e-9};
 
-/// Rank r sends to r + 1, r + 2, … and receives from r - 1, r - 2, … in turn: all-to-all without a partner's reply.
+/// All-to-all in which rank r sends to r + 1, r + 2, … and receives from r - 1, r - 2, …: no two ranks exchange.
 struct shifted_all_to_all {
   static constexpr const char* name() { return "shifted"; }
   static constexpr plan::collective collective() { return {plan::collective_kind::all_to_all, 0}; }
@@ -90,7 +90,7 @@ struct shifted_all_to_all {
   }
 };
 
-/// Actions as given, the same number of lanes on every rank.
+/// A plan with the given actions. All ranks have the same number of lanes.
 struct written_down {
   std::vector<std::vector<std::vector<plan::action>>> actions;  // rank, lane, position
   unsigned pieces = 1;
@@ -108,7 +108,7 @@ struct written_down {
 
 }  // namespace
 
-TEST_CASE("ring and halving-doubling cost what the textbook says", "[plan][price]") {
+TEST_CASE("the prices of ring and halving-doubling match the textbook formulas", "[plan][price]") {
   for (int ranks = 1; ranks <= 33; ++ranks) {
     const std::size_t chunk = 4096;
     const double n = static_cast<double>(chunk) * ranks;
@@ -126,7 +126,7 @@ TEST_CASE("ring and halving-doubling cost what the textbook says", "[plan][price
   }
 }
 
-TEST_CASE("logarithmic algorithms cost what the textbook says", "[plan][price]") {
+TEST_CASE("the prices of logarithmic algorithms match the textbook formulas", "[plan][price]") {
   constexpr std::size_t bytes = 65536;
   constexpr double n = bytes;
   for (int ranks = 1; ranks <= 70; ++ranks) {
@@ -139,7 +139,7 @@ TEST_CASE("logarithmic algorithms cost what the textbook says", "[plan][price]")
   }
 }
 
-TEST_CASE("all-to-all costs a round per peer if no two messages meet", "[plan][price]") {
+TEST_CASE("all-to-all costs one round per peer if no two messages compete for a port", "[plan][price]") {
   constexpr std::size_t block = 1000;
   for (int ranks = 2; ranks <= 20; ++ranks) {
     INFO(ranks << " ranks");
@@ -148,12 +148,12 @@ TEST_CASE("all-to-all costs a round per peer if no two messages meet", "[plan][p
     CHECK(same(seconds(shifted_all_to_all{}, ranks, bytes), (ranks - 1) * round));
     const double paired = seconds(plan::pairwise_all_to_all{}, ranks, bytes);
     CHECK(paired >= (ranks - 1) * round * (1 - 1e-12));
-    // Each rank is once its own partner and runs ahead by a round from then on: messages meet at the peers' ports.
+    // Each rank is once its own partner, and is one round ahead from then on: messages compete for the peers' ports.
     CHECK(paired <= 1.5 * ranks * round * (1 + 1e-12));
   }
 }
 
-TEST_CASE("peer pointers: flags, loads and pushes add up as cost_model.hpp says", "[plan][price]") {
+TEST_CASE("prices of peer-pointer plans are sums of flags, loads and pushes as in cost_model.hpp", "[plan][price]") {
   constexpr std::size_t bytes = 4096;
   constexpr double n = bytes;
   constexpr plan::cost_model m{
@@ -170,7 +170,7 @@ TEST_CASE("peer pointers: flags, loads and pushes add up as cost_model.hpp says"
   }
 }
 
-TEST_CASE("counts are exact", "[plan][price]") {
+TEST_CASE("price counts actions, messages and bytes exactly", "[plan][price]") {
   const plan::cost ring = plan::price(plan::ring_all_reduce{}, 8, 8192, textbook);
   CHECK(ring.actions == 8 * 4 * 7);
   CHECK(ring.messages == 8 * 2 * 7);
@@ -190,11 +190,11 @@ TEST_CASE("counts are exact", "[plan][price]") {
   CHECK(one_shot.bytes_out_most == 0);
 
   const plan::cost uneven = plan::price(plan::ring_all_reduce{}, 4, plan::layout{10, 1, 4}, 4, textbook);
-  CHECK(uneven.bytes == 2 * 3 * 10 * 4);  // whatever the cut, each element crosses 2 (p - 1) times
+  CHECK(uneven.bytes == 2 * 3 * 10 * 4);  // each element is sent 2 (p - 1) times, independent of the chunks
   CHECK(uneven.bytes_out_most <= 2 * 3 * 3 * 4);
 }
 
-TEST_CASE("the price is a constant expression, and pure", "[plan][price]") {
+TEST_CASE("the price is a constant expression, and equal for equal arguments", "[plan][price]") {
   constexpr plan::cost ring = plan::price(plan::ring_all_reduce{}, 4, std::size_t{4096}, {.latency = 1});
   static_assert(ring.seconds == 6);
   static_assert(ring.messages == 24);
@@ -204,7 +204,7 @@ TEST_CASE("the price is a constant expression, and pure", "[plan][price]") {
   });
 }
 
-TEST_CASE("the price grows with every cost, and scales with all of them", "[plan][price][law]") {
+TEST_CASE("the price does not fall beyond a tolerance if a cost grows, and scales with all", "[plan][price][law]") {
   using member = double plan::cost_model::*;
   constexpr member costs[] = {&plan::cost_model::latency,
                               &plan::cost_model::seconds_per_byte,
@@ -215,7 +215,7 @@ TEST_CASE("the price grows with every cost, and scales with all of them", "[plan
                               &plan::cost_model::flag_latency,
                               &plan::cost_model::overhead};
   for_each_plan([&](const plan::any_algorithm& algorithm) {
-    // Where lanes or senders compete for a port, another order of service can be cheaper.
+    // If lanes or senders compete for a port, another order of service can be cheaper.
     const std::string name = algorithm.name();
     const bool competes = name == "double_tree" || name == "recursive_doubling" || name == "pairwise";
     const double slack = competes ? 0.25 : 1e-12;
@@ -239,7 +239,7 @@ TEST_CASE("the price grows with every cost, and scales with all of them", "[plan
   });
 }
 
-TEST_CASE("each algorithm wins where it is meant to", "[plan][price]") {
+TEST_CASE("each algorithm is cheaper than its alternative in the range that it is meant for", "[plan][price]") {
   CHECK(seconds(plan::double_tree{}, 64, 65536) < seconds(plan::ring_all_reduce{}, 64, 65536));
   CHECK(seconds(plan::double_tree{1}, 256, 8) < seconds(plan::ring_all_reduce{}, 256, 8) / 5);
   CHECK(seconds(plan::ring_all_reduce{}, 4, 1 << 26) < seconds(plan::double_tree{}, 4, 1 << 26));
@@ -250,22 +250,22 @@ TEST_CASE("each algorithm wins where it is meant to", "[plan][price]") {
         seconds(plan::one_shot{}, 8, 1 << 20, everything_costs));
 }
 
-TEST_CASE("pieces overlap: a pipelined tree is far cheaper than its actions in a row", "[plan][price]") {
+TEST_CASE("pieces overlap: a double tree of 16 pieces costs less than half of one with one piece", "[plan][price]") {
   constexpr std::size_t bytes = 1 << 22;
   CHECK(seconds(plan::double_tree{16}, 64, bytes) < seconds(plan::double_tree{1}, 64, bytes) / 2);
 }
 
-TEST_CASE("a port serves one message at a time, the two directions at once", "[plan][price]") {
+TEST_CASE("a port serves one message at a time; the two directions work at the same time", "[plan][price]") {
   const plan::action out0 = plan::send(1, {0}, plan::in(0));
   const plan::action out1 = plan::send(1, {0}, plan::in(0), 1);
   const plan::action in0 = plan::receive(1, {0}, plan::out(0));
   constexpr double hop = a + 1000 * b;
-  SECTION("lanes of a rank share its port out") {
+  SECTION("lanes of a rank share its outgoing port") {
     const written_down both{
         {{{out0}, {out1}}, {{plan::receive(0, {0}, plan::out(0))}, {plan::receive(0, {0}, plan::out(0), 1)}}}};
     CHECK(same(seconds(both, 2, 1000), 2 * hop));
   }
-  SECTION("senders share the receiver's port in") {
+  SECTION("senders share the receiver's incoming port") {
     const written_down fan_in{{{{in0, plan::receive(2, {0}, plan::out(0))}},
                                {{plan::send(0, {0}, plan::in(0))}},
                                {{plan::send(0, {0}, plan::in(0))}}}};
@@ -289,7 +289,7 @@ TEST_CASE("a port serves one message at a time, the two directions at once", "[p
 }
 
 #if HOCKET_HAS_EXCEPTIONS
-TEST_CASE("a plan that cannot end is refused, and the error says where", "[plan][price]") {
+TEST_CASE("price rejects a plan that cannot complete, and the error names the fault", "[plan][price]") {
   const plan::action from1 = plan::receive(1, {0}, plan::out(0));
   const plan::action from0 = plan::receive(0, {0}, plan::out(0));
   const auto reason = [](const written_down& bad) {
@@ -299,7 +299,7 @@ TEST_CASE("a plan that cannot end is refused, and the error says where", "[plan]
       CHECK(caught.code() == hocket::errc::invalid_argument);
       return std::string(caught.what());
     }
-    return std::string("nothing was raised");
+    return std::string("no error was raised");
   };
   using Catch::Matchers::Contains;
   CHECK_THAT(reason({{{{from1}}, {{from0}}}}), Contains("on rank 0 of 2") && Contains("receive out[0] from rank 1"));
@@ -310,7 +310,7 @@ TEST_CASE("a plan that cannot end is refused, and the error says where", "[plan]
 }
 #endif
 
-TEST_CASE("what has no price is refused in words") {
+TEST_CASE("price rejects invalid rank counts and cost models") {
   const auto refused = [](int ranks, const plan::cost_model& model) {
     try {
       plan::price(plan::ring_all_gather{}, ranks, std::size_t{1000}, model);

@@ -45,7 +45,7 @@ plan::listed exchange(plan::shape shape = {.scratch = 2, .order = plan::combinat
 
 }  // namespace
 
-TEST_CASE("a correct list is proven") {
+TEST_CASE("a correct plan is proven") {
   const plan::proof swapped = plan::prove(swap_blocks(), 2);
   CHECK(swapped);
   CHECK(swapped.what == violation::none);
@@ -77,7 +77,7 @@ plan::listed send_ahead(std::uint32_t messages) {
 
 }  // namespace
 
-TEST_CASE("senders who are further ahead of each other than a channel is deep wait for ever") {
+TEST_CASE("ranks that send more messages ahead than the channel depth deadlock") {
   CHECK(plan::prove(send_ahead(plan::channel_depth), 2));
   CHECK(plan::prove(send_ahead(plan::channel_depth + 1), 2).what == violation::deadlock);
   plan::listed unread = send_ahead(plan::channel_depth + 1);
@@ -85,16 +85,16 @@ TEST_CASE("senders who are further ahead of each other than a channel is deep wa
   CHECK(plan::prove(unread, 2).what == violation::never_received);
 }
 
-TEST_CASE("a proof is a small value without ownership") { STATIC_REQUIRE(std::is_trivially_copyable_v<plan::proof>); }
+TEST_CASE("a proof is trivially copyable") { STATIC_REQUIRE(std::is_trivially_copyable_v<plan::proof>); }
 
-TEST_CASE("rank counts and shapes that make no sense are refused") {
+TEST_CASE("the prover rejects invalid rank counts and shapes") {
   CHECK(plan::prove(plan::ring_all_reduce{}, 0).what == violation::bad_rank_count);
   CHECK(plan::prove(plan::ring_all_reduce{}, -3).what == violation::bad_rank_count);
   CHECK(plan::prove(plan::binomial_broadcast{4}, 4).what == violation::bad_shape);
   CHECK(plan::prove(plan::double_tree{.pieces = 0}, 4).what == violation::bad_shape);
 }
 
-TEST_CASE("actions are checked for what they reach") {
+TEST_CASE("the prover rejects actions with an invalid peer, place or region") {
   plan::listed p = swap_blocks();
   const auto with = [&](plan::action a) {
     plan::listed changed = p;
@@ -106,7 +106,7 @@ TEST_CASE("actions are checked for what they reach") {
   CHECK(with(plan::send(plan::all_peers, {0}, out(0))).what == violation::no_such_peer);
   CHECK(with(plan::copy({2}, out(2), out(0))).what == violation::no_such_place);
   CHECK(with(plan::copy({0, 3}, out(0), out(0))).what == violation::no_such_place);
-  CHECK(with(plan::copy({0}, in(0), out(0))).what == violation::no_such_place);  // in all_gather, in is the own block
+  CHECK(with(plan::copy({0}, in(0), out(0))).what == violation::no_such_place);  // all_gather's input is the own block
   CHECK(with(plan::copy({0}, out(0), scratch(0))).what == violation::no_such_place);
   CHECK(with(plan::copy({1}, out(1), in(1))).what == violation::writes_in);
   CHECK(with(plan::copy({0, 0}, out(0), out(1))).what == violation::malformed);
@@ -116,7 +116,7 @@ TEST_CASE("actions are checked for what they reach") {
   CHECK(verdict.where == plan::step{1, 0, 3, plan::send(2, {0}, out(0))});
 }
 
-TEST_CASE("pieces of other lengths are not confused") {
+TEST_CASE("the prover rejects copies and messages between chunks of different lengths") {
   plan::listed p = exchange({.pieces = 2, .order = plan::combination_order::rank_order});
   for (const int rank : {0, 1}) {
     for (plan::action& a : p.lane(rank)) a.count = 2;
@@ -133,7 +133,7 @@ TEST_CASE("pieces of other lengths are not confused") {
   CHECK(plan::prove(shorter, 2).what == violation::size_mismatch);
 }
 
-TEST_CASE("slots that hold several chunks are used together") {
+TEST_CASE("slots that are filled together must be used together") {
   const auto two_slots = [](plan::action last) {
     plan::listed p("slots", all_reduce, 1, {.pieces = 2, .scratch = 2});
     p.lane(0) = {plan::copy({0, 2}, in(0), scratch(0)), last};
@@ -143,7 +143,7 @@ TEST_CASE("slots that hold several chunks are used together") {
   CHECK(two_slots(plan::copy({1, 1}, scratch(1), out(1))).what == violation::repacked_slot);
 }
 
-TEST_CASE("what is overwritten while on its way to a peer is found") {
+TEST_CASE("the prover finds an overwrite of data that may be in transit to a peer") {
   plan::listed p = exchange();
   CHECK(plan::prove(p, 2, {.in_place = true}).what == violation::overwrites_send);
   p = exchange();
@@ -163,7 +163,7 @@ TEST_CASE("what is overwritten while on its way to a peer is found") {
   CHECK(plan::prove(p, 2));
 }
 
-TEST_CASE("lanes that touch the same memory without order are found") {
+TEST_CASE("the prover finds lanes that access the same memory without order") {
   plan::listed p("lanes", all_reduce, 1, {.lanes = 2});
   p.lane(0, 0) = {plan::copy({0}, in(0), out(0))};
   p.lane(0, 1) = {plan::copy({0}, in(0), out(0))};
@@ -190,7 +190,7 @@ TEST_CASE("two lanes must not share a channel") {
   CHECK(plan::prove(p, 2));
 }
 
-TEST_CASE("waiting for ever is found, and who waits for whom") {
+TEST_CASE("the prover finds deadlocks and messages that are never sent or never received") {
   plan::listed p = exchange();
   for (const int rank : {0, 1}) std::swap(p.lane(rank)[0], p.lane(rank)[1]);
   plan::proof found = plan::prove(p, 2);
@@ -211,7 +211,7 @@ TEST_CASE("waiting for ever is found, and who waits for whom") {
   CHECK(found.where == plan::step{1, 0, 2, plan::send(0, {0}, out(0))});
 }
 
-TEST_CASE("signals are used once, and waited for") {
+TEST_CASE("each signal must be used once and waited for") {
   const plan::listed sound = plan::materialise(plan::one_shot{}, 3);
   REQUIRE(plan::prove(sound, 3));
   plan::listed p = sound;
@@ -228,7 +228,7 @@ TEST_CASE("signals are used once, and waited for") {
   CHECK(plan::prove(p, 3).what == violation::tag_reused);
 }
 
-TEST_CASE("a signal alone is not the signal of a push") {
+TEST_CASE("a plain signal is different from the signal of a push") {
   plan::listed p = plan::materialise(plan::push_all_reduce{}, 3);
   REQUIRE(plan::prove(p, 3));
   p.lane(1)[1] = plan::wait(plan::all_peers, 0);
@@ -239,7 +239,7 @@ TEST_CASE("a signal alone is not the signal of a push") {
   CHECK(plan::prove(p, 3).what == violation::tag_reused);
 }
 
-TEST_CASE("a peer's memory is read only between its first signal and its end") {
+TEST_CASE("a peer's memory may be read only between its first signal and its end") {
   plan::listed p = plan::materialise(plan::one_shot{}, 3);
   p.lane(1).erase(p.lane(1).begin() + 1);
   CHECK(plan::prove(p, 3).what == violation::reads_before_begin);
@@ -248,7 +248,7 @@ TEST_CASE("a peer's memory is read only between its first signal and its end") {
   CHECK(plan::prove(p, 3).what == violation::reads_after_end);
 }
 
-TEST_CASE("contributions are counted exactly once") {
+TEST_CASE("each contribution must be counted exactly once") {
   plan::listed p = plan::materialise(plan::ring_all_reduce{}, 4);
   plan::listed twice = exchange();
   twice.lane(0).push_back(plan::send(1, {0}, out(0)));
@@ -266,7 +266,7 @@ TEST_CASE("contributions are counted exactly once") {
   CHECK_FALSE(plan::prove(p, 4));
 }
 
-TEST_CASE("a plan may not claim more than is true") {
+TEST_CASE("the prover rejects a plan that claims a stricter order than it has") {
   plan::listed p = exchange();
   for (const int rank : {0, 1}) p.lane(rank)[1].message_first = !p.lane(rank)[1].message_first;
   CHECK(plan::prove(p, 2).what == violation::order_overclaimed);
@@ -274,25 +274,25 @@ TEST_CASE("a plan may not claim more than is true") {
   humble.lane(1)[1].message_first = false;
   const plan::proof found = plan::prove(humble, 2);
   CHECK(found);
-  CHECK_FALSE(found.same_on_all_ranks);  // 0 ∘ 1 here, 1 ∘ 0 there
+  CHECK_FALSE(found.same_on_all_ranks);  // 0 ∘ 1 on rank 0, 1 ∘ 0 on rank 1
   CHECK(found.order == plan::combination_order::any_order);
 }
 
-TEST_CASE("a barrier that lets someone out early is found") {
+TEST_CASE("the prover finds a barrier that releases a rank too early") {
   plan::listed p("star", barrier, 3, {});
   p.lane(0) = {plan::receive(1, {0, 0}, {}), plan::receive(2, {0, 0}, {}), plan::send(1, {0, 0}, {}),
                plan::send(2, {0, 0}, {})};
   p.lane(1) = {plan::send(0, {0, 0}, {}), plan::receive(0, {0, 0}, {})};
   p.lane(2) = p.lane(1);
   CHECK(plan::prove(p, 3));
-  std::swap(p.lane(0)[1], p.lane(0)[2]);  // rank 1 is let go before rank 2 has come
+  std::swap(p.lane(0)[1], p.lane(0)[2]);  // rank 1 is released before rank 2 has arrived
   const plan::proof found = plan::prove(p, 3);
   CHECK(found.what == violation::barrier_leaks);
   CHECK(found.where.rank == 1);
   CHECK(found.other.rank == 2);
 }
 
-TEST_CASE("a list that does not end up with the goal is found") {
+TEST_CASE("the prover finds a plan with a wrong result") {
   plan::listed p = swap_blocks();
   p.lane(1).erase(p.lane(1).begin() + 1);
   const plan::proof found = plan::prove(p, 2);
@@ -315,7 +315,7 @@ TEST_CASE("materialise keeps every action") {
   }
 }
 
-TEST_CASE("a list is for one number of ranks and says so") {
+TEST_CASE("a listed plan is for one number of ranks, which its error names") {
   const plan::listed p = swap_blocks();
   try {
     static_cast<void>(p.shape(3));
@@ -332,7 +332,7 @@ TEST_CASE("a list is for one number of ranks and says so") {
   CHECK(plan::prove(plan::any_algorithm(swap_blocks()), 2));
 }
 
-TEST_CASE("every violation has words of its own") {
+TEST_CASE("every violation has a distinct description") {
   for (int i = 0; i <= static_cast<int>(violation::barrier_leaks); ++i) {
     for (int j = 0; j < i; ++j) {
       CHECK(std::string(to_string(static_cast<violation>(i))) != to_string(static_cast<violation>(j)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Words that are set by one rank and reset by another are always reset before they are set again, whichever plans follow
-// each other and however ranks are scheduled; and with one set of words for all signals that would not be so.
+// A word that one rank sets and another rank resets must be reset before it is set again, for random sequences of plans
+// and random schedules. With the same words for all signals this fails.
 #include "plan/every_plan.hpp"
 #include "support/catch.hpp"
 
@@ -24,13 +24,13 @@ using plan::signal_class;
 
 namespace {
 
-/// A rank's word for a signal: bank, tag, from, to.
+/// The word of a signal: bank, tag, from, to.
 using word = std::tuple<int, unsigned, int, int>;
 struct act {
-  bool sets = false;  ///< or waits and resets
+  bool sets = false;  ///< otherwise waits and resets
   word at;
 };
-using programs = std::vector<std::vector<act>>;  ///< of each rank
+using programs = std::vector<std::vector<act>>;  ///< one for each rank
 
 /// How banks are chosen.
 enum class banks { by_class, one_for_all, without_acknowledgements };
@@ -64,7 +64,7 @@ void append(programs& to, const plan::any_algorithm& what, int ranks, banks how)
   }
 }
 
-/// Ranks in some order. Says whether all came to their end, and no word was set that was set.
+/// Runs the ranks in random order. Returns true if all end, and no word is set before it was reset.
 bool runs(const programs& all, std::mt19937& random) {
   std::map<word, bool> set;
   std::vector<std::size_t> at(all.size());
@@ -79,7 +79,7 @@ bool runs(const programs& all, std::mt19937& random) {
     }
     if (ended) return true;
     if (ready.empty()) return false;
-    // A rank that goes on for a while, so that others are far behind.
+    // One rank runs several steps, so that others fall behind.
     const std::size_t rank = ready[random() % ready.size()];
     for (unsigned turns = 1 + random() % 8; turns > 0 && at[rank] < all[rank].size(); --turns) {
       const act& next = all[rank][at[rank]];
@@ -93,7 +93,7 @@ bool runs(const programs& all, std::mt19937& random) {
   }
 }
 
-/// Tells one peer something, and nobody answers.
+/// Each rank signals the next rank, which does not answer.
 plan::listed hint_to_the_next(int ranks) {
   plan::listed made("hint", {plan::collective_kind::all_gather}, ranks, {.peer_pointers = true});
   for (int rank = 0; rank < ranks; ++rank) {
@@ -103,7 +103,7 @@ plan::listed hint_to_the_next(int ranks) {
   return made;
 }
 
-/// The flags of one_shot, the other way round.
+/// The flags of one_shot with their tags in reverse order.
 plan::listed tags_downwards(int ranks) {
   plan::listed made("downwards", {plan::collective_kind::all_gather}, ranks, {.peer_pointers = true});
   for (int rank = 0; rank < ranks; ++rank) {
@@ -148,7 +148,7 @@ bool all_sequences_run(int ranks, banks how, bool with_own) {
 
 }  // namespace
 
-TEST_CASE("no plan of this library that a stream can run needs acknowledgements") {
+TEST_CASE("no plan of the library that a stream can run needs acknowledgements") {
   for (int ranks = 2; ranks <= 9; ++ranks) {
     const auto all = plans_for_streams(ranks);
     CHECK(all.size() >= 5 + 6);
@@ -163,7 +163,7 @@ TEST_CASE("no plan of this library that a stream can run needs acknowledgements"
   }
 }
 
-TEST_CASE("the first flags of a plan are early, its last ones late") {
+TEST_CASE("the first flags of a plan are early, its last flags are late, and unanswered flags are acknowledged") {
   const plan::signal_reuse two_shot(plan::two_shot{}, 4);
   CHECK(two_shot.of(1, 2, 0) == signal_class::early);
   CHECK(two_shot.of(1, 2, 1) == signal_class::early);
@@ -176,19 +176,19 @@ TEST_CASE("the first flags of a plan are early, its last ones late") {
   CHECK_FALSE(hint.acknowledged(1, 0));
 }
 
-TEST_CASE("words are reset before they are set again, in all sequences of plans") {
+TEST_CASE("words are reset before they are set again in random sequences of plans") {
   for (const int ranks : {2, 3, 5, 8}) {
     CHECK(all_sequences_run(ranks, banks::by_class, false));
     CHECK(all_sequences_run(ranks, banks::by_class, true));
   }
 }
 
-TEST_CASE("with the same words for all signals, or without acknowledgements, some are not") {
+TEST_CASE("with the same words for all signals, or without acknowledgements, some sequences of plans fail") {
   CHECK_FALSE(all_sequences_run(3, banks::one_for_all, true));
   CHECK_FALSE(all_sequences_run(3, banks::without_acknowledgements, true));
 }
 
-TEST_CASE("a plan that never ends is not complete") {
+TEST_CASE("signal_reuse is incomplete if a wait has no signal or a signal has no wait") {
   plan::listed deaf("deaf", {plan::collective_kind::all_gather}, 2, {.peer_pointers = true});
   deaf.lane(0) = {plan::wait(1, 0)};
   CHECK_FALSE(plan::signal_reuse(deaf, 2).complete());

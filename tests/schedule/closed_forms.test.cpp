@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Makespan and memory of every schedule at unit costs, against the formulas of those who published it.
+// Makespan and memory of every schedule at unit costs, compared with the published formulas.
 #include "schedule/refusal.hpp"
 #include "schedule/schedules.hpp"
 #include "schedule/slow.hpp"
@@ -28,7 +28,7 @@ using namespace hocket::plan::pipeline;
 
 namespace {
 
-/// In units of F = I = W = 1 of a full stage. Nothing where nobody has published a formula.
+/// Published makespan in units of F = I = W = 1 of a full stage; nullopt if there is no published formula.
 std::optional<double> published_makespan(std::string_view name, const sizes& s) {
   const double p = s.ranks, m = s.microbatches, v = s.stages_per_rank;
   if (name == "gpipe" || name == "one_forward_one_backward") return 3 * (m + p - 1);
@@ -36,8 +36,8 @@ std::optional<double> published_makespan(std::string_view name, const sizes& s) 
     return m >= p ? 3 * m + 3 * (p - 1) / v : 3 * (p * v + m - 1) / v;
   }
   if (name == "zero_bubble" || name == "interleaved_zero_bubble") {
-    // What is published for M < P lacks the last term: it holds for 2M <= P. With more microbatches each further one
-    // makes ranks do a weight gradient of each chunk but the last where another rank waits for an input gradient.
+    // The published formula for M < P lacks the last term: it holds for 2M <= P. Each further microbatch makes ranks
+    // compute a weight gradient of each chunk except the last while another rank waits for an input gradient.
     return m >= p ? 3 * m + (p - 1) / v : (2 * p * v - 1 + 2 * m + (v - 1) * std::max(0., 2 * m - p)) / v;
   }
   if (name == "zero_bubble_v") return std::max(2 * p - 1 + 2 * m, 3 * m + (p - 1) / 2);
@@ -51,7 +51,7 @@ std::optional<double> published_makespan(std::string_view name, const sizes& s) 
   return std::nullopt;
 }
 
-/// What a published formula says of the activations of a rank, in microbatches of a full stage.
+/// Published peak of the activations of a rank, in microbatches of a full stage; an upper bound if not exact.
 struct peak_rule {
   double value;
   bool exact = true;
@@ -78,7 +78,7 @@ std::optional<peak_rule> published_peak(std::string_view name, const sizes& s, i
 
 }  // namespace
 
-TEST_CASE("every schedule takes as long, and holds as much, as is published") {
+TEST_CASE("the makespan and the peak of every schedule agree with the published formulas") {
   std::map<std::string, int> compared;
   for_every_schedule([&](const schedule& plan, const sizes& s) {
     const timing found = run_clock(plan);
@@ -103,7 +103,7 @@ TEST_CASE("every schedule takes as long, and holds as much, as is published") {
         FAIL_CHECK(name() << ", rank " << rank << ": peak " << held << ", published " << peak->value);
       }
     }
-    // The published peak of V-Half is that of the rank with the most.
+    // The published peak of V-Half is that of the rank with the largest peak.
     if (plan.name() == "v_half" && s.microbatches > s.ranks && most != published_peak(plan.name(), s, 0)->value) {
       FAIL_CHECK(name() << ": largest peak " << most << ", published " << published_peak(plan.name(), s, 0)->value);
     }
@@ -115,7 +115,7 @@ TEST_CASE("every schedule takes as long, and holds as much, as is published") {
   }
 }
 
-TEST_CASE("every schedule is complete and comes to an end") {
+TEST_CASE("every schedule is complete and terminates") {
   for_every_schedule([&](const schedule& plan, const sizes& s) {
     const schedule_proof found = prove(plan);
     if (!found) FAIL_CHECK(plan.name() << ", P " << s.ranks << ", M " << s.microbatches << ": " << found.message());
@@ -131,7 +131,7 @@ double makespan_at(const schedule& plan, int stages_per_rank, double hop) {
 
 }  // namespace
 
-TEST_CASE("unequal costs and hops give the makespans that others have found") {
+TEST_CASE("makespans with unequal costs and hops match reference values") {
   const auto near = [](double value) { return Approx(value).epsilon(1e-9); };
   const int p = 8, m = 32;
   CHECK(makespan_at(one_forward_one_backward(p, m), 1, 0) == near(117));
@@ -150,7 +150,7 @@ TEST_CASE("unequal costs and hops give the makespans that others have found") {
   CHECK(makespan_at(dual_pipe_v(p, m), 2, 0.1) == near(113.85));
 }
 
-TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is named") {
+TEST_CASE("generators reject sizes that break their rules, and the error names the rule") {
   refuses([] { gpipe(0, 4); }, "gpipe needs at least one rank and one microbatch; found 0 ranks and 4 microbatches");
   refuses([] { one_forward_one_backward(2, 0); }, "at least one rank and one microbatch");
   refuses([] { interleaved(4, 9, 2); }, "a number of microbatches that M/P (rounded down) divides, or a group size");
@@ -171,7 +171,7 @@ TEST_CASE("sizes that a schedule has no rule for are refused, and the rule is na
   refuses([] { dual_pipe(4, 6); }, "at least twice as large");
 }
 
-TEST_CASE("every number of ranks, microbatches and stages is either allowed or refused, with the rule") {
+TEST_CASE("each combination of ranks, microbatches and stages is accepted, or rejected with the rule") {
   int refused = 0;
   const auto is_refused = [&](bool expected, const std::string& rule, auto make) {
     std::string says;
@@ -182,8 +182,8 @@ TEST_CASE("every number of ranks, microbatches and stages is either allowed or r
       says = cause.what();
       ++refused;
     }
-    if (says.empty() == expected) FAIL_CHECK((expected ? "allowed, against the rule: " : "refused: ") << rule << says);
-    if (expected && says.find(rule) == std::string::npos) FAIL_CHECK("'" << says << "' does not say: " << rule);
+    if (says.empty() == expected) FAIL_CHECK((expected ? "allowed, against the rule: " : "rejected: ") << rule << says);
+    if (expected && says.find(rule) == std::string::npos) FAIL_CHECK("'" << says << "' does not contain: " << rule);
   };
   for (int p = 0; p <= 8; ++p) {
     for (int m = 0; m <= 32; ++m) {
@@ -218,7 +218,7 @@ TEST_CASE("every number of ranks, microbatches and stages is either allowed or r
   CHECK(refused > 1000);
 }
 
-TEST_CASE("makespan and peak of rank 0 are those of the published table") {
+TEST_CASE("the makespan and the peak of rank 0 match the published table") {
   struct line {
     int p, m;
     double makespan[8], peak[8];
@@ -244,7 +244,7 @@ TEST_CASE("makespan and peak of rank 0 are those of the published table") {
   }
 }
 
-TEST_CASE("the bubble of zero bubble depends on the longest of F, I and F+I-W") {
+TEST_CASE("the bubble of zero-bubble schedules is (P-1)/v times the maximum of F, I and F+I-W") {
   for (const double f : {0.25, 0.5, 1., 1.5}) {
     for (const double i : {0.25, 0.5, 1., 1.5}) {
       for (const double w : {0.25, 0.5, 0.75, 1., 1.5}) {
@@ -265,7 +265,7 @@ TEST_CASE("the bubble of zero bubble depends on the longest of F, I and F+I-W") 
   }
 }
 
-TEST_CASE("costs that are none, or of another number of stages, are refused") {
+TEST_CASE("invalid costs, and costs for another number of stages, are rejected") {
   const double none = std::numeric_limits<double>::quiet_NaN();
   const double endless = std::numeric_limits<double>::infinity();
   refuses(
@@ -292,7 +292,7 @@ TEST_CASE("costs that are none, or of another number of stages, are refused") {
   CHECK(run_clock(gpipe(1, 4), costs(std::vector<stage_cost>(1))).makespan == 3 * 4);
 }
 
-TEST_CASE("numbers that do not fit are refused before memory is taken") {
+TEST_CASE("numbers that are out of range are rejected before memory is allocated") {
   refuses([] { placement::loop(65536, 65536); }, "at most 2^27 stages");
   refuses([] { placement::v_shape(2'000'000'000); }, "at most 2^27 stages");
   refuses([] { placement::two_directions(2'000'000'000, 2); }, "at most 2^27 stages");
@@ -303,7 +303,7 @@ TEST_CASE("numbers that do not fit are refused before memory is taken") {
   refuses([] { interleaved(65536, 1, 65536); }, "at most 2^27 stages");
 }
 
-TEST_CASE("groups of any size between P and M work, also where they do not divide M") {
+TEST_CASE("interleaved schedules are proven for each group size from P to M whose last group has at least P") {
   for (int p = 1; p <= 5; ++p) {
     for (int m = p; m <= 20; ++m) {
       for (int group = p; group <= m; ++group) {
@@ -318,9 +318,9 @@ TEST_CASE("groups of any size between P and M work, also where they do not divid
   }
 }
 
-TEST_CASE("a pipeline of 1024 ranks and 4096 microbatches is simulated in seconds") {
+TEST_CASE("a pipeline of 1024 ranks and 4096 microbatches is simulated in less than 10 seconds") {
   const schedule plan = one_forward_one_backward(1024, 4096);
-  const std::clock_t begin = std::clock();  // of this process alone, so that a busy machine makes no difference
+  const std::clock_t begin = std::clock();  // CPU time of this process, independent of other load on the machine
   CHECK(run_clock(plan).makespan == 3. * (4096 + 1024 - 1));
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   CHECK((seconds < 10 || slow));

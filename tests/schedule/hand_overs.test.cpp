@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What WAIT_SEND costs, where a message stays with its sender until the receiver takes it: against a clock that goes on
-// one unit of time after the other, and looks at everything each time.
+// The cost of WAIT_SEND if a message stays with its sender until the receiver takes it, compared with a simulation that
+// advances by one unit of time and checks all ranks in each unit.
 #include "schedule/schedules.hpp"
 
 #include <hocket/schedule/lower/lower.hpp>
@@ -25,9 +25,9 @@ using namespace hocket::plan::pipeline;
 
 namespace {
 
-/// The makespan where all times are whole numbers.
+/// Makespan by stepwise simulation. All times must be whole numbers.
 int stepwise_makespan(const schedule& plan, const costs& cost) {
-  using message = std::tuple<task_kind, int, int>;  // by the work that sends it
+  using message = std::tuple<task_kind, int, int>;  // by the task that sends it
   std::map<message, int> sent, asked;
   std::set<message> taken;
   std::set<std::tuple<task_kind, int, int>> made;
@@ -72,7 +72,7 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
         const auto r = static_cast<std::size_t>(rank);
         over = over && next[r] == plan.rows[r].size();
         if (busy_until[r] > now) continue;
-        for (const auto& [what, time] : sent) {  // between two actions it takes what has come
+        for (const auto& [what, time] : sent) {  // between two actions, a rank takes messages that arrived
           const auto [how, stage, m] = what;
           if (peer_of(plan, {how, stage, m}) != rank || taken.count(what) > 0 || !arrived(what, now)) continue;
           taken.insert(what);
@@ -87,7 +87,7 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
         busy_until[r] = now + lasts;
         ++next[r];
         moved = true;
-        // Its results are there at its end, which nobody sees before.
+        // The results of an action are available at its end.
         if (lasts == 0) for_each_task(what, [&](const task& each) { end(each, now); });
       }
       if (over && !moved) return *std::max_element(busy_until.begin(), busy_until.end());
@@ -101,7 +101,7 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
   return -1;
 }
 
-/// The same time for all links, or each its own.
+/// Random hop times: one for all links, or one for each link.
 link_times random_links(int ranks, std::mt19937& random) {
   const auto time = [&] { return static_cast<double>(random() % 3); };
   if (random() % 2 == 0) return time();
@@ -113,7 +113,7 @@ link_times random_links(int ranks, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("a sender waits for a receiver that computes, if it has no other buffer") {
+TEST_CASE("a sender without another buffer waits for a receiver that computes") {
   const schedule plan = parse(
       "# placement: loop\n"
       "0F0,0SEND_F0,0WAIT_SEND_F0,0F1,0SEND_F1,0WAIT_SEND_F1,0F2,0SEND_F2,0RECV_B0,0RECV_B1,0RECV_B2,"
@@ -123,7 +123,7 @@ TEST_CASE("a sender waits for a receiver that computes, if it has no other buffe
   costs cost(std::vector<stage_cost>{{1, 1, 1}, {4, 1, 1}});
   CHECK(run_clock(plan, cost).makespan == 21);
   cost.sends_wait = true;
-  // Rank 1 takes the second message at 5, when its first forward pass is over, and the third at 9.
+  // Rank 1 takes the second message at 5, when its first forward pass has ended, and the third at 9.
   timing found = run_clock(plan, cost);
   CHECK(found.complete);
   CHECK(found.makespan == 21);
@@ -135,7 +135,7 @@ TEST_CASE("a sender waits for a receiver that computes, if it has no other buffe
   CHECK(begins == std::vector<double>{0, 1, 5});
 }
 
-TEST_CASE("what WAIT_SEND costs is what a clock finds that looks at everything all the time") {
+TEST_CASE("run_clock computes the same cost of WAIT_SEND as the stepwise simulation") {
   std::mt19937 random(7);
   int compared = 0, later = 0;
   for_every_schedule(
@@ -151,10 +151,10 @@ TEST_CASE("what WAIT_SEND costs is what a clock finds that looks at everything a
           cost.sends_wait = true;
           const timing found = run_clock(lowered, cost);
           CAPTURE(plan.name(), s.ranks, s.microbatches, buffers);
-          if (!found.complete) FAIL_CHECK("it does not end");
+          if (!found.complete) FAIL_CHECK("the schedule does not end");
           const int expected = stepwise_makespan(lowered, cost);
           if (found.makespan != expected) FAIL_CHECK(found.makespan << " instead of " << expected);
-          if (found.makespan < at_once.makespan) FAIL_CHECK("shorter than where nobody waits");
+          if (found.makespan < at_once.makespan) FAIL_CHECK("shorter than without waits");
           later += found.makespan > at_once.makespan;
           ++compared;
         }
@@ -162,13 +162,13 @@ TEST_CASE("what WAIT_SEND costs is what a clock finds that looks at everything a
       5, 8);
   CHECK(compared > 200);
   CHECK(later > 10);
-  // Without messages there is nothing to wait for.
+  // Without messages, no rank waits.
   costs cost;
   cost.sends_wait = true;
   CHECK(run_clock(one_forward_one_backward(8, 32), cost).makespan == 3 * 39);
 }
 
-TEST_CASE("two buffers for what a stage sends are seldom waited for, one often is") {
+TEST_CASE("waits for send buffers are frequent with one buffer for each stage, and rare with two") {
   std::mt19937 random(3);
   const auto time = [&] { return std::uniform_real_distribution<>(0.4, 1.6)(random); };
   for (const int buffers : {1, 2}) {
@@ -191,7 +191,7 @@ TEST_CASE("two buffers for what a stage sends are seldom waited for, one often i
         },
         8, 32);
     WARN(buffers << " buffers: of " << compared << " schedules " << longer << " take longer, by "
-                 << 100 * sum / compared << " % in the mean of all, " << 100 * worst << " % at most");
+                 << 100 * sum / compared << " % on average over all, " << 100 * worst << " % at most");
     CHECK(compared > 300);
     if (buffers == 1) CHECK(10 * longer > compared);
     if (buffers == 2) CHECK((10 * longer < compared && sum / compared < 0.005));

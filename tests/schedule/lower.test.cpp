@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The passes from what is computed to what is run: what each does to a small schedule, and that what comes out of all of
-// them ends with any capacity of the transport.
+// The lowering passes: the result of each pass for a small schedule, and the proof that fully lowered schedules end
+// with any capacity of the transport.
 #include "schedule/refusal.hpp"
 #include "schedule/rows.hpp"
 #include "schedule/schedules.hpp"
@@ -23,7 +23,7 @@
 using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
 
-TEST_CASE("what each pass does") {
+TEST_CASE("each lowering pass gives the expected rows") {
   const schedule plan = schedules::one_forward_one_backward(2, 2);
   CHECK(rows(plan) == "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
 
@@ -53,14 +53,14 @@ TEST_CASE("what each pass does") {
   CHECK(rows(merge_backward(schedules::zero_bubble(2, 2))) == "0F0,0F1,0B0,0B1\n1F0,1I0,1F1,1I1,1W0,1W1\n");
 }
 
-TEST_CASE("no message goes between stages of one rank") {
+TEST_CASE("add_messages adds no message between stages of one rank") {
   const schedule plan = add_messages(schedules::zero_bubble_v(2, 2));
   CHECK(rows(plan).find("1SEND_F") == std::string::npos);  // stages 1 and 2 are on rank 1
   CHECK(rows(plan).find("2SEND_B") == std::string::npos);
   CHECK(rows(add_messages(schedules::interleaved(1, 4, 3))) == rows(schedules::interleaved(1, 4, 3)));
 }
 
-TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and with any capacity") {
+TEST_CASE("every lowered schedule is complete and ends with rendezvous and with any capacity") {
   for_every_schedule(
       [&](const schedule& plan, const sizes& s) {
         const auto check = [&](const schedule& lowered, const char* what) {
@@ -74,11 +74,11 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
           for (const int capacity : {0, 1, 2, unbounded}) report(prove_messages(lowered, capacity));
           if (run_clock(lowered).makespan != run_clock(plan).makespan) FAIL_CHECK(what << " changes the makespan");
         };
-        check(lower(plan), "as it is run");
+        check(lower(plan), "lowered by default");
         check(lower(plan, {.defer_receives = true}), "with deferred receives");
         check(lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true}),
               "with sharded parameters");
-        check(lower(plan, {.reduce_gradients = true, .defer_receives = true}), "with both");
+        check(lower(plan, {.reduce_gradients = true, .defer_receives = true}), "with reductions and late receives");
         for (int rank = 0; rank < s.ranks; ++rank) {
           if (peak_activations(lower(plan), rank) != peak_activations(plan, rank)) FAIL_CHECK("the peak changes");
         }
@@ -86,7 +86,7 @@ TEST_CASE("every schedule, lowered, is complete and ends with rendezvous and wit
       6, 14);
 }
 
-TEST_CASE("of a table that is no schedule, the proof of messages says what is wrong") {
+TEST_CASE("the proof of messages names the fault of an invalid table") {
   const schedule good = lower(schedules::one_forward_one_backward(3, 4));
   const auto found = [](const schedule& plan) { return prove_messages(plan, unbounded).what; };
   REQUIRE(found(good) == schedule_violation::none);
@@ -106,9 +106,9 @@ TEST_CASE("of a table that is no schedule, the proof of messages says what is wr
   CHECK(found(plan) == schedule_violation::wrong_number_of_rows);
 }
 
-TEST_CASE("every schedule, as it is run, ends with rendezvous and with any capacity, up to the largest sizes") {
+TEST_CASE("every schedule, lowered by default, ends with rendezvous and with any capacity up to the largest sizes") {
   for_every_schedule([&](const schedule& plan, const sizes& s) {
-    if (s.ranks <= 6 && s.microbatches <= 14) return;  // are above, with all passes
+    if (s.ranks <= 6 && s.microbatches <= 14) return;  // covered above, with all passes
     const schedule lowered = lower(plan);
     const auto report = [&](const schedule_proof& found) {
       if (found) return;
@@ -120,7 +120,7 @@ TEST_CASE("every schedule, as it is run, ends with rendezvous and with any capac
   });
 }
 
-TEST_CASE("a stage is updated once, after all its gradients") {
+TEST_CASE("a stage must be updated once, after all its gradients") {
   const schedule plan = update_parameters(reduce_gradients(schedules::zero_bubble(2, 2)));
   CHECK(prove(plan));
   for (int rank = 0; rank < 2; ++rank) {
@@ -137,13 +137,13 @@ TEST_CASE("a stage is updated once, after all its gradients") {
   }
 }
 
-TEST_CASE("two copies of a stage are updated with the sum of their gradients, or not at all") {
+TEST_CASE("two copies of a stage can be updated only if their gradients are reduced") {
   const schedule plan = schedules::dual_pipe(2, 4);
   pipeline_test::refuses([&] { lower(plan, {.update_parameters = true}); },
                          "update_parameters: in two directions each stage has two copies");
   CHECK(prove(lower(plan, {.reduce_gradients = true, .update_parameters = true})));
   CHECK(prove(lower(plan, {.reduce_gradients = true})));
-  schedule apart = plan;  // the same, written by hand
+  schedule apart = plan;  // the same updates, written by hand
   for (int rank = 0; rank < 2; ++rank) {
     for (int stage = 0; stage < 2; ++stage) apart.of(rank).push_back({{task_kind::update, stage, -1}, {}});
   }
@@ -151,8 +151,8 @@ TEST_CASE("two copies of a stage are updated with the sum of their gradients, or
   CHECK_THAT(prove(apart).message(), Catch::Contains("two ranks have copies of this stage"));
 }
 
-// So their rows come to the same step at the same time, and neither's WAIT_REDUCE_GRAD holds up the other's REDUCE_GRAD.
-TEST_CASE("the two ranks that have copies of a stage reduce its gradients at the same step of equal rows") {
+// So both reach the same step at the same time, and no WAIT_REDUCE_GRAD delays the REDUCE_GRAD of the other rank.
+TEST_CASE("two ranks with copies of a stage have equal rows, and reduce its gradients at the same step") {
   for (int ranks = 2; ranks <= 8; ranks += 2) {
     for (int microbatches = 2 * ranks; microbatches <= 32; microbatches += 2) {
       const schedule plan = reduce_gradients(schedules::dual_pipe(ranks, microbatches));
@@ -171,7 +171,7 @@ TEST_CASE("the two ranks that have copies of a stage reduce its gradients at the
   }
 }
 
-TEST_CASE("each pass is told about, in its order") {
+TEST_CASE("lower reports each pass to the observer, in order") {
   std::vector<std::string> passes;
   const schedule plan = schedules::zero_bubble(2, 4);
   schedule last = plan;
@@ -184,7 +184,7 @@ TEST_CASE("each pass is told about, in its order") {
   CHECK(made == last);
 }
 
-TEST_CASE("a damaged lowered schedule is rejected") {
+TEST_CASE("the proofs reject a damaged lowered schedule") {
   for (const schedule& plan : {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2),
                                schedules::zero_bubble_v(4, 8), schedules::dual_pipe_v(4, 8)}) {
     const schedule lowered = lower(plan);
@@ -215,19 +215,19 @@ TEST_CASE("a damaged lowered schedule is rejected") {
             const schedule_proof found = prove_messages(dropped, capacity);
             if (found.what != schedule_violation::overwritten_while_read) FAIL_CHECK("dropped: " << found.message());
           }
-          schedule early = lowered;  // before its send
+          schedule early = lowered;  // waits before its send
           early.of(rank).erase(early.of(rank).begin() + at);
           early.of(rank).insert(early.of(rank).begin(), lowered.of(rank)[i]);
           if (!rejected(early)) FAIL_CHECK("before its send");
         }
-        if (is_receive(what)) {  // after its use
+        if (is_receive(what)) {  // received after its use
           schedule late = lowered;
           const schedule_action moved = late.of(rank)[i];
           late.of(rank).erase(late.of(rank).begin() + at);
           late.of(rank).push_back(moved);
           if (!rejected(late)) FAIL_CHECK("after its use");
         }
-        if (is_send(what)) {  // before what it sends
+        if (is_send(what)) {  // sent before the result is computed
           schedule early = lowered;
           std::swap(early.of(rank)[i], early.of(rank)[i - 1]);
           const bool was_producer = is_computation(lowered.of(rank)[i - 1].first.what);
@@ -238,7 +238,7 @@ TEST_CASE("a damaged lowered schedule is rejected") {
   }
 }
 
-TEST_CASE("two ranks that both send first need a transport that holds a message") {
+TEST_CASE("two ranks that both send first need a transport that buffers a message") {
   const schedule plan = parse(
       "# placement: two_directions\n# microbatches: 2\n"
       "0F0,0SEND_F0,1RECV_F1,1F1,1B1,1SEND_B1,0RECV_B0,0B0,0WAIT_SEND_F0,1WAIT_SEND_B1\n"
@@ -251,7 +251,7 @@ TEST_CASE("two ranks that both send first need a transport that holds a message"
       "step 1 (0SEND_F0)");
 }
 
-TEST_CASE("a buffer that is sent is waited for before it is written again, or else both steps are named") {
+TEST_CASE("the proof of messages names both steps if a buffer is overwritten before its send was awaited") {
   const schedule plan = parse(
       "0F0,0SEND_F0,0RECV_B0,0B0\n"
       "1RECV_F0,1F0,1B0,1SEND_B0,1WAIT_SEND_B0\n");
@@ -264,7 +264,7 @@ TEST_CASE("a buffer that is sent is waited for before it is written again, or el
   CHECK(prove_messages(wait_for_sends(add_messages(schedules::gpipe(2, 1))), 0));
 }
 
-TEST_CASE("a wait for a send that ends only after its own rank has gone on is a deadlock with every capacity") {
+TEST_CASE("two ranks that both wait for a send before they receive deadlock with every capacity") {
   const char* const others = ",1RECV_F1,1F1,1B1,1SEND_B1,1WAIT_SEND_B1,0RECV_B0,0B0\n";
   const schedule plan =
       parse(std::string("# placement: two_directions\n# microbatches: 2\n") + "0F0,0SEND_F0,0WAIT_SEND_F0" + others +
@@ -278,7 +278,7 @@ TEST_CASE("a wait for a send that ends only after its own rank has gone on is a 
   CHECK(prove_messages(plan, 0).what == schedule_violation::deadlock);
 }
 
-TEST_CASE("where receives are started and waited for later, both ranks may ask first") {
+TEST_CASE("both ranks may start a receive first only with unbounded capacity") {
   const schedule plan = parse(
       "# placement: two_directions\n# microbatches: 2\n"
       "1RECV_F1,0F0,0SEND_F0,1F1,1B1,0RECV_B0,1SEND_B1,0B0,0WAIT_SEND_F0,1WAIT_SEND_B1\n"
@@ -286,12 +286,12 @@ TEST_CASE("where receives are started and waited for later, both ranks may ask f
   CHECK(prove(plan));
   CHECK(prove_messages(plan, unbounded));
   for (const int capacity : {0, 1, 2}) CHECK(prove_messages(plan, capacity).what == schedule_violation::deadlock);
-  schedule circle = plan;  // each needs what the other computes only afterwards
+  schedule circle = plan;  // each rank needs a result that the other computes only later
   for (row& actions : circle.rows) std::swap(actions[1], actions[3]);
   CHECK_FALSE(prove(circle));
 }
 
-TEST_CASE("receives are deferred to the action that needs them, or the message behind them") {
+TEST_CASE("receives are deferred to the action that needs them, or to the next message") {
   for_every_schedule(
       [&](const schedule& plan, const sizes&) {
         const schedule early = lower(plan);
@@ -315,14 +315,14 @@ TEST_CASE("receives are deferred to the action that needs them, or the message b
             for_each_task(next, [&](const task& what) {
               needed = needed || (what.stage == receive.stage && what.microbatch == receive.microbatch);
             });
-            if (!needed) FAIL_CHECK("rank " << rank << ": " << to_string(actions[i]) << " could stand later");
+            if (!needed) FAIL_CHECK("rank " << rank << ": " << to_string(actions[i]) << " could be later");
           }
         }
       },
       6, 14);
 }
 
-TEST_CASE("what a rank sends takes as many buffers as were asked for, with any number of microbatches") {
+TEST_CASE("the sends of a stage in flight never exceed the requested number of buffers") {
   for_every_schedule(
       [&](const schedule& plan, const sizes&) {
         for (const int buffers : {1, 2, 3}) {
@@ -341,7 +341,7 @@ TEST_CASE("what a rank sends takes as many buffers as were asked for, with any n
                 --entry(each.first, what == task_kind::wait_send_forward);
               }
             }
-            if (most > buffers) FAIL_CHECK("rank " << rank << " has " << most << " sends of a stage under way");
+            if (most > buffers) FAIL_CHECK("rank " << rank << " has " << most << " sends of a stage in flight");
             if (std::count(written.begin(), written.end(), 0) != static_cast<std::ptrdiff_t>(written.size())) {
               FAIL_CHECK("a send is never waited for");
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Is the proof worth anything? Damage each step of a schedule in turn. The proof must reject what comes out, unless it
-// is another schedule that trains the same: the rules of the proof are here once more, written without it.
+// Mutation test of the proofs. Each step of a schedule is damaged in turn. The proof must reject the mutant, unless it
+// is another valid schedule. This file implements the rules of the proof a second time, independently.
 #include "schedule/schedules.hpp"
 
 #include <hocket/schedule/lower/lower.hpp>
@@ -25,8 +25,8 @@ using namespace hocket::plan::pipeline;
 
 namespace {
 
-/// Runs the rows by looking, again and again, for any action whose needs are met. True if all are run in the end and
-/// all that a step of training needs was done, once, where its stage lies.
+/// Runs the rows by repeatedly searching for an action whose inputs are available. Returns true if all actions were run
+/// and each task of a training step was done exactly once, on the rank of its stage.
 bool trains(const schedule& plan) {
   using done_work = std::tuple<task_kind, int, int>;
   std::multiset<done_work> done;
@@ -96,7 +96,7 @@ std::vector<mutant> mutants_of(const schedule& plan) {
       });
       if (i + 1 < plan.of(rank).size())
         changed("swapped", [&](row& actions) { std::swap(actions[i], actions[i + 1]); });
-      changed("to the end", [&](row& actions) {
+      changed("moved to the end", [&](row& actions) {
         const schedule_action moved = actions[i];
         actions.erase(actions.begin() + position);
         actions.push_back(moved);
@@ -126,7 +126,7 @@ std::vector<mutant> mutants_of(const schedule& plan) {
 
 }  // namespace
 
-TEST_CASE("the proof rejects every damaged schedule, and only those") {
+TEST_CASE("the proof rejects exactly those mutants that do not train the model") {
   for (const schedule& plan :
        {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2), schedules::zero_bubble_v(4, 8),
         schedules::dual_pipe_v(4, 8), schedules::dual_pipe(4, 8)}) {
@@ -141,19 +141,19 @@ TEST_CASE("the proof rejects every damaged schedule, and only those") {
       if (!found.ok && found.what != schedule_violation::missing && found.where.rank < 0)
         FAIL_CHECK(each.how << ": no place named");
     }
-    CHECK(rejected > 5 * equivalent);  // neighbours of different microbatches may often change places
+    CHECK(rejected > 5 * equivalent);  // neighbours of different microbatches can often be swapped
     CHECK(equivalent > 0);
   }
 }
 
 namespace {
 
-/// What the proof of messages says where sends and receives are started and waited for later, once more and without it:
-/// runs the rows, and a message goes when both its ends were started. A rank reads its inputs, and a send its buffer,
-/// until somebody has waited for that.
+/// A second implementation of the proof of messages for sends and receives that are started and awaited later: runs the
+/// rows, and transfers a message when its send and its receive were started. Returns true if all rows end and each send
+/// was awaited, because a send reads its buffer until then.
 bool runs_to_its_end(const schedule& plan) {
   std::set<std::tuple<task_kind, int, int>> done;
-  std::set<std::tuple<task_kind, int, int>> sent, asked, waited;  // messages, by the work that sends them
+  std::set<std::tuple<task_kind, int, int>> sent, asked, waited;  // messages, by the task that sends them
   const auto came = [&](task_kind send, int stage, int m) {
     return sent.count({send, stage, m}) > 0 && asked.count({send, stage, m}) > 0;
   };
@@ -209,8 +209,8 @@ bool runs_to_its_end(const schedule& plan) {
   return waited == sent;
 }
 
-/// Whether a failed proof of messages names the steps in conflict, of which there are two, unless something is missing
-/// or should not be there at all. What is needed on the same rank stands behind what needs it.
+/// True if a failed proof of messages names both steps in conflict; one step is enough if an action is missing or
+/// needless. An input that comes too late on the same rank must be a later step.
 bool names_both_steps(const schedule& plan) {
   if (!prove(plan)) return true;
   for (const int capacity : {0, 1, unbounded}) {
@@ -226,8 +226,8 @@ bool names_both_steps(const schedule& plan) {
 
 }  // namespace
 
-TEST_CASE("both proofs together reject every damaged schedule with its messages, and only those") {
-  const auto fits = [](const schedule& plan) {  // each piece of work is there once, where its stage lies
+TEST_CASE("both proofs together reject exactly the invalid mutants of schedules with messages") {
+  const auto fits = [](const schedule& plan) {  // each task occurs at most once, on the rank of its stage
     std::set<std::tuple<task_kind, int, int>> seen;
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (const schedule_action& each : plan.of(rank)) {
@@ -248,7 +248,7 @@ TEST_CASE("both proofs together reject every damaged schedule with its messages,
     }
     return plan;
   };
-  // No message goes where there is no other rank: nobody would come to its other end.
+  // Each message needs a peer on another rank, which runs its other end.
   const auto has_peers = [](const schedule& plan) {
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (const schedule_action& each : plan.of(rank)) {
@@ -284,7 +284,7 @@ TEST_CASE("both proofs together reject every damaged schedule with its messages,
   }
 }
 
-TEST_CASE("the proof of messages rejects every schedule whose messages were moved wrongly, and only those") {
+TEST_CASE("the proof of messages rejects exactly the schedules whose messages or waits were moved to a wrong place") {
   for (const schedule& plan :
        {schedules::one_forward_one_backward(3, 4), schedules::zero_bubble_v(2, 4), schedules::dual_pipe(2, 4)}) {
     const schedule lowered = schedules::lower(plan);
@@ -321,7 +321,7 @@ TEST_CASE("the proof of messages rejects every schedule whose messages were move
 
 namespace {
 
-/// What is done for one stage in one row, a letter each; `listed` says which.
+/// The tasks of one row for one stage, one letter each; only letters in `listed` are included.
 std::string done_for(int stage, const row& actions, const std::string& listed) {
   std::string word;
   for (const schedule_action& each : actions) {
@@ -339,7 +339,7 @@ std::string done_for(int stage, const row& actions, const std::string& listed) {
   return word;
 }
 
-/// What the proof says of a stage's parameters and gradients, once more: as patterns.
+/// A second implementation of the proof's rules for a stage's parameters and gradients, by regular expressions.
 bool takes_care(const schedule& plan) {
   std::set<std::string> ends;
   for (int rank = 0; rank < plan.ranks(); ++rank) {
@@ -365,7 +365,7 @@ schedule computations_of(schedule plan) {
   return plan;
 }
 
-/// One action that is about a stage alone, dropped, doubled, of another stage or rank, or at any other place in its row.
+/// Mutants in which an action without microbatch is dropped, doubled, moved, or given to another stage or rank.
 std::vector<mutant> mutants_of_care(const schedule& plan) {
   std::vector<mutant> all;
   for (int rank = 0; rank < plan.ranks(); ++rank) {
@@ -399,7 +399,7 @@ std::vector<mutant> mutants_of_care(const schedule& plan) {
 
 }  // namespace
 
-TEST_CASE("the proof rejects every schedule whose gathering, reductions or updates are damaged, and only those") {
+TEST_CASE("the proof rejects exactly the mutants with invalid gathering, reductions or updates") {
   for (const schedule& plan :
        {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2), schedules::zero_bubble_v(4, 8),
         schedules::dual_pipe_v(4, 8), schedules::dual_pipe(4, 8)}) {
@@ -421,7 +421,7 @@ TEST_CASE("the proof rejects every schedule whose gathering, reductions or updat
   }
 }
 
-TEST_CASE("what is wrong with gathering, reductions or updates is said with its place") {
+TEST_CASE("the proof names the place of an error in gathering, reductions or updates") {
   const auto said = [](const std::string& rows) { return prove(parse(rows)).message(); };
   CHECK(said("0F0,0B0,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n") ==
         "work is missing: rank 1 lacks 1WAIT_REDUCE_GRAD");
@@ -441,9 +441,9 @@ TEST_CASE("what is wrong with gathering, reductions or updates is said with its 
         std::string::npos);
 }
 
-TEST_CASE("a proof names both steps that are in conflict") {
+TEST_CASE("a proof names the steps that are in conflict") {
   schedule plan = schedules::one_forward_one_backward(2, 2);
-  SECTION("a circle of waits") {
+  SECTION("a cycle of waits") {
     std::swap(plan.of(0)[1], plan.of(0)[2]);  // 0F0,0B0,0F1,0B1
     std::swap(plan.of(1)[1], plan.of(1)[2]);  // 1F0,1F1,1B0,1B1
     const schedule_proof found = prove(plan);
@@ -452,19 +452,19 @@ TEST_CASE("a proof names both steps that are in conflict") {
           "each of two ranks waits for what the other does only after its own wait: "
           "rank 1, step 1 (1F1), and rank 0, step 1 (0B0)");
   }
-  SECTION("on one rank") {
+  SECTION("wrong order on one rank") {
     schedule alone("alone", placement::given({0, 0}), 1);
     alone.of(0) = {forward(0, 0), backward(0, 0), forward(1, 0), backward(1, 0)};
     CHECK(prove(alone).message() ==
           "the work comes before what it needs on the same rank: rank 0, step 1 (0B0); the other is rank 0, step 3 "
           "(1B0)");
   }
-  SECTION("the same twice") {
+  SECTION("the same task twice") {
     plan.of(1).push_back(forward(1, 0));
     CHECK(prove(plan).message() ==
           "the same work must be done only once: rank 1, step 4 (1F0); the other is rank 1, step 0 (1F0)");
   }
-  SECTION("what is missing") {
+  SECTION("a missing task") {
     plan.of(1).pop_back();
     CHECK(prove(plan).message() == "work is missing: no rank does 1B1");
   }
@@ -472,7 +472,7 @@ TEST_CASE("a proof names both steps that are in conflict") {
     plan.of(1).push_back(forward(0, 0));
     CHECK(prove(plan).message() == "the placement puts this stage on another rank: rank 1, step 4 (0F0)");
   }
-  SECTION("a row too many") {
+  SECTION("an extra row") {
     plan.rows.emplace_back();
     CHECK(prove(plan).message() == "there must be a row for each rank of the placement");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Activations that are formed again: what the pass puts in, what that takes and saves, and what the proofs say of it.
+// Recomputed activations: the actions that the pass inserts, their cost and savings, and the proofs.
 #include "schedule/refusal.hpp"
 #include "schedule/rows.hpp"
 #include "schedule/schedules.hpp"
@@ -36,7 +36,7 @@ int most_held(const schedule& plan) {
 
 }  // namespace
 
-TEST_CASE("activations are formed again right before the gradients that need them, unless they are still there") {
+TEST_CASE("activations are recomputed right before the gradients that need them, unless they are still stored") {
   const schedule plan = schedules::one_forward_one_backward(2, 2);
   CHECK(rows(recompute_activations(plan)) == "0F0,0F1,0R0,0B0,0R1,0B1\n1F0,1B0,1F1,1B1\n");
   CHECK(rows(recompute_activations(schedules::interleaved(1, 1, 2), {0})) == "0F0,1F0,1B0,0R0,0B0\n");
@@ -48,15 +48,14 @@ TEST_CASE("activations are formed again right before the gradients that need the
   pipeline_test::refuses([&] { recompute_activations(plan, {-1}); }, "there is no stage -1");
 }
 
-TEST_CASE(
-    "every schedule may form its activations again: it is proven, holds no more, and takes as long as that takes") {
+TEST_CASE("with recomputation every schedule is proven, holds no more, and is no longer than if gradients recompute") {
   int less = 0;
   for_every_schedule(
       [&](const schedule& plan, const sizes& s) {
         CAPTURE(plan.name(), s.ranks, s.microbatches, s.stages_per_rank);
         const schedule again = recompute_activations(plan);
         if (const schedule_proof found = prove(again); !found) FAIL_CHECK(found.message());
-        if (!(parse(print(again)) == again)) FAIL_CHECK("changed by its text");
+        if (!(parse(print(again)) == again)) FAIL_CHECK("print and parse changed it");
         for (const schedule& lowered : {lower(again), lower(again, {.defer_receives = true})}) {
           if (const schedule_proof found = prove(lowered); !found) FAIL_CHECK(found.message());
           for (const int capacity : {0, 1, unbounded}) {
@@ -64,36 +63,36 @@ TEST_CASE(
           }
         }
         for (int rank = 0; rank < s.ranks; ++rank) {
-          if (peak_activations(again, rank) > peak_activations(plan, rank)) FAIL_CHECK("more is held than before");
+          if (peak_activations(again, rank) > peak_activations(plan, rank)) FAIL_CHECK("more is stored than before");
         }
         less += most_held(again) < most_held(plan);
-        // What is formed again within the gradients can't be done while a rank waits for what these need.
+        // Recomputation within the gradients cannot overlap with the wait for their inputs.
         const costs without(stage_cost{1, 1, 1}, 0.25);
         const costs within(stage_cost{1, 1.5, 1}, 0.25);
         const costs with(stage_cost{1, 1, 1, 0.5}, 0.25);
         const double apart = run_clock(again, with).makespan, never = run_clock(plan, without).makespan;
-        if (run_clock(plan, with).makespan != never) FAIL_CHECK("it takes time where nothing is formed again");
-        if (apart > run_clock(plan, within).makespan) FAIL_CHECK("an action of its own takes longer");
-        if (apart < never) FAIL_CHECK("what is formed again takes no time");
+        if (run_clock(plan, with).makespan != never) FAIL_CHECK("it takes time without recomputation");
+        if (apart > run_clock(plan, within).makespan) FAIL_CHECK("a separate action takes longer");
+        if (apart < never) FAIL_CHECK("recomputation takes no time");
         const auto is_again = [](const schedule_action& each) {
           return each.first.what == schedules::task_kind::recompute;
         };
         if (s.ranks == 1 && apart != never + 0.5 * static_cast<double>(std::count_if(again.rows[0].begin(),
                                                                                      again.rows[0].end(), is_again))) {
-          FAIL_CHECK("on one rank it is not the sum");
+          FAIL_CHECK("on one rank the makespan is not the sum");
         }
       },
       5, 12);
   CHECK(less > 300);
 }
 
-TEST_CASE("with one stage per rank and whole backward passes, one activation is left of each schedule's peak") {
+TEST_CASE("with one stage per rank and whole backward passes, recomputation reduces the peak to one activation") {
   for (const int p : {2, 3, 8}) {
     for (const int m : {2, 8, 32}) {
       CAPTURE(p, m);
       CHECK(most_held(recompute_activations(schedules::gpipe(p, m))) == 1);
       CHECK(most_held(recompute_activations(schedules::one_forward_one_backward(p, m))) == 1);
-      // R takes F again: the gradients of the first microbatch find all ranks but the last ready.
+      // R takes as long as F. All ranks except the last have recomputed when their first gradient arrives.
       const double f = 1, b = 2;
       CHECK(run_clock(recompute_activations(schedules::gpipe(p, m))).makespan ==
             (p + m - 1) * f + m * (f + b) + (p - 1) * b);
@@ -101,7 +100,7 @@ TEST_CASE("with one stage per rank and whole backward passes, one activation is 
   }
 }
 
-TEST_CASE("an action that forms again is rejected wherever it does not stand between its forward and backward pass") {
+TEST_CASE("a recomputation that is not between its forward and backward pass is rejected") {
   for (const schedule& plan : {schedules::one_forward_one_backward(4, 8), schedules::interleaved(4, 8, 2),
                                schedules::zero_bubble_v(4, 8), schedules::dual_pipe_v(4, 8)}) {
     const schedule again = recompute_activations(plan);
@@ -114,7 +113,7 @@ TEST_CASE("an action that forms again is rejected wherever it does not stand bet
         schedule without = again;
         row& actions = without.of(rank);
         actions.erase(actions.begin() + static_cast<std::ptrdiff_t>(from));
-        CHECK(prove(without));  // the stage keeps this one
+        CHECK(prove(without));  // the stage stores these activations
         std::size_t forward = 0, backward = 0;
         for (std::size_t i = 0; i < actions.size(); ++i) {
           for_each_task(actions[i], [&](const task& what) {
@@ -144,7 +143,7 @@ TEST_CASE("an action that forms again is rejected wherever it does not stand bet
   }
 }
 
-TEST_CASE("what is formed again is drawn, and measured") {
+TEST_CASE("recomputation is drawn and measured") {
   const schedule plan = recompute_activations(schedules::one_forward_one_backward(2, 3));
   CHECK(draw_text(plan) ==
         "rank 0  F0 F1 R0    B0--- F2 R1 B1--- R2 B2---\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What must be refused, with a message that says why.
+/// Checks that a call is rejected with a message that states the reason.
 #pragma once
 
 #include "support/catch.hpp"
@@ -16,7 +16,7 @@ template <class Make>
 void refuses(Make make, const std::string& says) {
   try {
     make();
-    FAIL_CHECK("nothing was refused; should say: " << says);
+    FAIL_CHECK("nothing was rejected; expected: " << says);
   } catch (const hocket::error& found) {
     CHECK(found.code() == hocket::errc::invalid_argument);
     CHECK_THAT(found.what(), Catch::Contains(says));

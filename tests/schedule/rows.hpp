@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The text of a schedule without its comments: what tests compare.
+/// The text of a schedule without its comments, for comparisons in tests.
 #pragma once
 
 #include <hocket/schedule/text.hpp>

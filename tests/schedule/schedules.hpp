@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every generator over all sizes that it allows, for tests that hold for all schedules.
+/// Calls every generator with all sizes that it allows, for tests of properties of all schedules.
 #pragma once
 
 #include <hocket/schedule/dual_pipe.hpp>
@@ -21,7 +21,7 @@ using hocket::plan::pipeline::schedule;
 struct sizes {
   int ranks;
   int microbatches;
-  int stages_per_rank;  ///< chunks that a rank's share of the model is cut into
+  int stages_per_rank;  ///< number of chunks of a rank's part of the model
   int group;            ///< of interleaved schedules
 
   int P() const { return ranks; }

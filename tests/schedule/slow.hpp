@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether this build takes many times as long as one that is optimised: then grids are thinner, and no time is bounded.
+/// True if this build is much slower than an optimised build: tests then use thinner grids and do not bound times.
 #pragma once
 
 namespace pipeline_test {

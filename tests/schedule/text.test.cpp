@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The text form: parse(print(plan)) is the plan, and what is no schedule is refused with line and column.
+// The text form: parse(print(plan)) is the plan, and an invalid text is rejected with line and column.
 #include "schedule/refusal.hpp"
 #include "schedule/schedules.hpp"
 
@@ -13,13 +13,13 @@
 using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
 
-TEST_CASE("every schedule is what its text says") {
+TEST_CASE("parse(print(plan)) is the plan, for every schedule") {
   for_every_schedule([&](const schedule& plan, const sizes&) {
-    if (!(parse(print(plan)) == plan)) FAIL_CHECK("changed by its text:\n" << print(plan));
+    if (!(parse(print(plan)) == plan)) FAIL_CHECK("print and parse changed it:\n" << print(plan));
   });
 }
 
-TEST_CASE("the text form of a schedule") {
+TEST_CASE("print gives the text form of a schedule") {
   CHECK(print(one_forward_one_backward(2, 3)) ==
         "# schedule: one_forward_one_backward\n"
         "# placement: loop\n"
@@ -34,7 +34,7 @@ TEST_CASE("the text form of a schedule") {
   CHECK(parse(print(own)) == own);
 }
 
-TEST_CASE("every verb has its text, and comes back") {
+TEST_CASE("every kind of task has a text that parse reads back") {
   for (int i = 1; i < task_kinds; ++i) {
     const auto what = static_cast<task_kind>(i);
     schedule plan("one", placement::loop(1), 8);
@@ -44,7 +44,7 @@ TEST_CASE("every verb has its text, and comes back") {
   }
 }
 
-TEST_CASE("a table without words about it is read: blanks, empty cells, empty lines, line ends of either kind") {
+TEST_CASE("parse reads a table without a header, with blanks, empty cells, empty lines and both kinds of line ends") {
   const schedule plan = parse("0F0, 0F1 ,,0B0,0B1\r\n\n # a remark\n,1F0,1F1,1B0,\t1B1,,\n");
   CHECK(plan.ranks() == 2);
   CHECK(plan.microbatches == 2);
@@ -53,7 +53,7 @@ TEST_CASE("a table without words about it is read: blanks, empty cells, empty li
   CHECK(parse("0F0,1F0,1B0,0B0").stages() == 2);
 }
 
-TEST_CASE("what is no schedule is refused, with line and column") {
+TEST_CASE("parse rejects an invalid text with line and column") {
   const auto refuses = [](const std::string& text, const std::string& says) {
     CAPTURE(text);
     pipeline_test::refuses([&] { parse(text); }, says);
@@ -86,7 +86,7 @@ TEST_CASE("what is no schedule is refused, with line and column") {
   refuses("0F0,2F0", "line 1, column 5: no rank computes stage 1");
 }
 
-TEST_CASE("what is found at the end of the text is said to be where it stands") {
+TEST_CASE("an error found at the end of the text is reported with the line and column of its cause") {
   const auto refuses = [](const std::string& text, const std::string& says) {
     CAPTURE(text);
     pipeline_test::refuses([&] { parse(text); }, says);
@@ -111,7 +111,7 @@ TEST_CASE("what is found at the end of the text is said to be where it stands") 
   refuses("# placement: two_directions\n0F0\n0F2", "line 1, column 3: two directions need an even number");
 }
 
-TEST_CASE("a line with # that is mistyped is refused, a remark is not") {
+TEST_CASE("parse rejects a header line with a typing error, but not a remark") {
   const auto refuses = [](const std::string& text, const std::string& says) {
     CAPTURE(text);
     pipeline_test::refuses([&] { parse(text + "\n0F0,0B0"); }, says);
@@ -137,7 +137,7 @@ TEST_CASE("a line with # that is mistyped is refused, a remark is not") {
   }
 }
 
-TEST_CASE("a schedule has a name that comes back from its text") {
+TEST_CASE("print and parse preserve the name of a schedule, and invalid names are rejected") {
   schedule plan = gpipe(2, 2);
   for (const char* name : {"", "a", "two words", "a:b # c", "a\tb"}) {
     plan.rename(name);
