@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A step of a schedule, run by real ranks, against the whole model on one of them: gradients, loss, and what was done
-/// in which order, by what the stages have noted themselves.
+/// Compares a step of a schedule, run by several ranks, with the whole model on one rank: gradients, loss, and the
+/// order of tasks that the stages recorded.
 #pragma once
 
 #include "pipeline/model.hpp"
@@ -22,8 +22,8 @@
 
 namespace pipeline_test {
 
-/// Runs `plan` on this rank's stages, which write into `notes`, and compares with `expected`, the layers of the whole
-/// model. What is wrong, in words; nothing, if all is right. All ranks call it.
+/// Runs `plan` on this rank's stages, which record tasks in `notes`, and compares with `expected`, the layers of the
+/// whole model. Returns a description of the differences, or an empty string. All ranks must call it.
 template <class Domain, class Layer>
 std::string differs_from_model(const hocket::communicator<Domain>& comm, const hocket::plan::pipeline::schedule& plan,
                                std::deque<Layer>& own, const std::vector<task>& notes,
@@ -31,7 +31,7 @@ std::string differs_from_model(const hocket::communicator<Domain>& comm, const h
   hocket::pipeline::executor run(comm, plan, std::vector<hocket::pipeline::any_stage>(own.begin(), own.end()));
   run.run();
   std::string wrong;
-  // A stage of a schedule in two directions has a copy on two ranks: their gradients belong together.
+  // In a schedule in two directions, two ranks have a copy of each stage: their gradients are added.
   std::size_t next = 0;
   double loss = 0;
   for (int stage = 0; stage < plan.stages(); ++stage) {
@@ -51,14 +51,14 @@ std::string differs_from_model(const hocket::communicator<Domain>& comm, const h
   std::vector<double> losses{loss};
   hocket::all_reduce(comm, hocket::in_place(losses), std::plus<>{});
   if (!(std::abs(losses[0] - expected.back().loss()) <= 1e-12 * losses[0])) wrong += "the loss differs; ";
-  if (notes != computations(plan.of(comm.rank()))) wrong += "what the stages were asked for differs from the plan; ";
+  if (notes != computations(plan.of(comm.rank()))) wrong += "the tasks of the stages differ from the plan; ";
   if (notes != computations(run.measured())) {
-    wrong += "what the executor says differs from what the stages were asked for; ";
+    wrong += "the tasks that the executor reports differ from the tasks of the stages; ";
   }
   return wrong;
 }
 
-/// The same with `noting_layer`s.
+/// Like the function above, with `noting_layer`s.
 template <class Domain>
 std::string differs_from_model(const hocket::communicator<Domain>& comm, const hocket::plan::pipeline::schedule& plan,
                                const std::vector<layer>& expected) {

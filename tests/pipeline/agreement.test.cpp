@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What differs between ranks is refused on all of them before the first step, with the ranks and what differs; and the
-// communicator goes on.
+// Differences between ranks are rejected on all ranks before the first step, with an error that names the ranks and the
+// difference. The communicator remains usable.
 #include "pipeline/model.hpp"
 #include "schedule/schedules.hpp"
 #include "support/thread_ranks.hpp"
@@ -32,7 +32,7 @@ using hocket::errc;
 
 namespace {
 
-/// `make` must be refused with words that contain `says`.
+/// Checks that `make` fails with invalid_argument and a message that contains `says`.
 template <class Make>
 void refuses(thread_rank& me, const std::string& says, Make make) {
   const auto found = me.expect(errc::invalid_argument, make);
@@ -46,7 +46,7 @@ void make_executor(thread_rank& me, const schedule& plan) {
   run.run();
 }
 
-/// Takes and gives what it is told to.
+/// A stage with the given input and output sizes.
 template <class In, class Out = In>
 struct shaped_stage {
   using input_type = In;
@@ -62,7 +62,7 @@ struct shaped_stage {
 
 }  // namespace
 
-TEST_CASE("schedules that differ between ranks are refused on every rank, with a rank that differs") {
+TEST_CASE("schedules that differ between ranks are rejected on every rank, and the error names a rank that differs") {
   const schedule plan = schedules::one_forward_one_backward(3, 6);
   const std::string begins = "all ranks must pass the same schedule, but passed different schedules: ";
   struct trial {
@@ -89,7 +89,7 @@ TEST_CASE("schedules that differ between ranks are refused on every rank, with a
   });
 }
 
-TEST_CASE("a rank whose schedule has no proof says so, and keeps no other rank waiting") {
+TEST_CASE("a rank with an invalid schedule reports the fault, and keeps no other rank waiting") {
   const schedule plan = schedules::one_forward_one_backward(3, 6);
   schedule damaged = plan;
   damaged.of(1).pop_back();
@@ -105,7 +105,7 @@ TEST_CASE("a rank whose schedule has no proof says so, and keeps no other rank w
   });
 }
 
-TEST_CASE("equal schedules have equal fingerprints, and others do not") {
+TEST_CASE("equal schedules have equal fingerprints, and different schedules have different fingerprints") {
   std::map<std::uint64_t, schedule> found;
   for_every_schedule(
       [&](const schedule& plan, const sizes&) {
@@ -123,11 +123,11 @@ TEST_CASE("equal schedules have equal fingerprints, and others do not") {
   CHECK(schedules::fingerprint(plan) != before);
 }
 
-TEST_CASE("the two copies of a stage in two directions must be alike") {
+TEST_CASE("the two copies of a stage in two directions must have equal sizes") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::dual_pipe(2, 4);
-    // Rank 1 thinks that more crosses the boundary: so in both directions producer and consumer of a copy are at odds
-    // with those of the other.
+    // Rank 1 uses a larger size at the boundary: in both directions, producer and consumer of a copy disagree with
+    // those of the other copy.
     const std::size_t width = me.rank() == 0 ? 4 : 512;
     shaped_stage<double> first{0, width};
     shaped_stage<double> last{width, 0};
@@ -138,7 +138,7 @@ TEST_CASE("the two copies of a stage in two directions must be alike") {
               pipeline::executor run(me.comm(), plan, {first, last});
             });
 
-    // What rank 0 gives is what rank 1 takes, forward and backward: only the copies differ.
+    // In each direction, stage 0 gives what stage 1 takes: only the copies differ.
     shaped_stage<double> here{0, me.rank() == 0 ? std::size_t{4} : 512};
     shaped_stage<double> there{me.rank() == 0 ? std::size_t{512} : 4, 0};
     refuses(me, "the two copies of a stage must be alike: stage 0 on rank 0 gives 32 bytes", [&] {
@@ -151,7 +151,7 @@ TEST_CASE("the two copies of a stage in two directions must be alike") {
   });
 }
 
-TEST_CASE("elements of another type are refused, also where they take up as many bytes") {
+TEST_CASE("elements of another type are rejected, even if they have the same size") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::gpipe(2, 2);
     const auto refuses_second = [&](auto second, const std::string& says) {
@@ -165,14 +165,14 @@ TEST_CASE("elements of another type are refused, also where they take up as many
         "stage 0 on rank 0 gives 8 bytes (2 elements of 4) per microbatch, stage 1 on rank 1 takes ";
     refuses_second(shaped_stage<double>{1, 0}, gives + "8 bytes (1 elements of 8)");
     refuses_second(shaped_stage<std::int32_t>{2, 0}, gives + "8 bytes (2 elements of 4), of another element type");
-    shaped_stage<float, double> first{0, 0};  // of nothing, the type does not matter
+    shaped_stage<float, double> first{0, 0};  // without elements, the type does not matter
     shaped_stage<float> last{0, 0};
     if (me.rank() == 0) pipeline::executor(me.comm(), plan, {first}).run();
     else pipeline::executor(me.comm(), plan, {last}).run();
   });
 }
 
-TEST_CASE("sizes that no memory holds are refused, by all ranks alike") {
+TEST_CASE("sizes larger than any memory are rejected on all ranks") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::gpipe(2, 2);
     for (const std::size_t size : {~std::size_t{0}, std::size_t{1} << 61, (std::size_t{1} << 39) + 1}) {
@@ -188,7 +188,7 @@ TEST_CASE("sizes that no memory holds are refused, by all ranks alike") {
 
 namespace {
 
-/// Looks where its buffers lie.
+/// Checks the alignment of its buffers.
 struct looking_stage {
   using input_type = float;
   using output_type = float;
@@ -229,7 +229,7 @@ TEST_CASE("buffers begin at a cache line") {
 
 namespace {
 
-/// Knows which stage it is; or throws when it is asked for something.
+/// A stage that has a number. It throws from `input_size` or `stage_number` if this is requested.
 struct knowing_stage : shaped_stage<double> {
   int number = 0;
   bool has_no_sizes = false;
@@ -256,7 +256,7 @@ std::deque<knowing_stage> knowing_stages_of(const schedule& plan, int rank) {
   return own;
 }
 
-/// What `make` raises, with the name of this file and the line of `where`.
+/// Checks that `make` fails with `code` and a message that names this file and `line`.
 template <class Make>
 void tells_line(thread_rank& me, hocket::errc code, std::uint_least32_t line, Make make) {
   const auto found = me.expect(code, make);
@@ -267,13 +267,13 @@ void tells_line(thread_rank& me, hocket::errc code, std::uint_least32_t line, Ma
 
 }  // namespace
 
-TEST_CASE("stages in another order are refused where they say which they are, also where sizes do not tell") {
+TEST_CASE("stages in the wrong order are rejected if they have numbers, even if their sizes are equal") {
   const schedule plan = schedules::interleaved(2, 4, 3);
   on_ranks(2, [&](thread_rank& me) {
     const auto make = [&](bool swapped) {
       std::deque<knowing_stage> own = knowing_stages_of(plan, me.rank());
       std::vector<pipeline::any_stage> stages(own.begin(), own.end());
-      if (swapped) std::swap(stages[0], stages[1]);  // of rank 1, which has stages 1, 3 and 5: they look alike
+      if (swapped) std::swap(stages[0], stages[1]);  // stages 1 and 3 of rank 1, which have equal sizes
       pipeline::executor run(me.comm(), plan, stages);
       run.run();
     };
@@ -286,7 +286,7 @@ TEST_CASE("stages in another order are refused where they say which they are, al
   });
 }
 
-TEST_CASE("what a stage throws when it is asked for its sizes or its number reaches every rank at once") {
+TEST_CASE("an exception from a stage's sizes or number reaches every rank immediately") {
   for (const int ranks : {2, 3, 5}) {
     for (const bool sizes : {true, false}) {
       const schedule plan = schedules::one_forward_one_backward(ranks, 4);
@@ -311,7 +311,7 @@ TEST_CASE("what a stage throws when it is asked for its sizes or its number reac
         } catch (const std::out_of_range&) {
           thrown = !sizes;
         }
-        me.check(thrown, "the exception itself comes out where it was thrown");
+        me.check(thrown, "the exception did not reach the caller on its rank");
       });
     }
   }
@@ -319,8 +319,8 @@ TEST_CASE("what a stage throws when it is asked for its sizes or its number reac
 
 namespace {
 
-/// A schedule of two ranks that takes 4 times `microbatches` tags, as its gradients come in another order than they are
-/// asked for.
+/// A schedule of two ranks that uses 4 times `microbatches` tags, because rank 0 receives gradients in another order
+/// than rank 1 sends them.
 schedule with_many_tags(int microbatches) {
   schedule plan = schedules::lower(schedules::gpipe(2, microbatches));
   schedules::row late;
@@ -334,7 +334,7 @@ schedule with_many_tags(int microbatches) {
 
 }  // namespace
 
-TEST_CASE("tags come round, but never to those of an executor that some rank still has") {
+TEST_CASE("tags wrap around, but never to those of an executor that still exists on some rank") {
   const schedule few = schedules::one_forward_one_backward(2, 4);
   const schedule half = with_many_tags(8192);  // 32768 of 65536 tags
   on_ranks(2, [&](thread_rank& me) {
@@ -348,12 +348,12 @@ TEST_CASE("tags come round, but never to those of an executor that some rank sti
     std::unique_ptr<executor> next = make(half, own[1]);
     const std::string says = "use 32769 of its 65536 tags, and this one needs 32768: destroy the oldest executor first";
     refuses(me, says, [&] { make(half, own[2]); });
-    next.reset();  // those in the middle do not help
+    next.reset();  // tags in the middle do not help
     refuses(me, says, [&] { make(half, own[2]); });
-    if (me.rank() == 0) oldest.reset();  // nor does it that one rank alone has let go
+    if (me.rank() == 0) oldest.reset();  // rank 1 still has its executor
     refuses(me, says, [&] { make(half, own[2]); });
     oldest.reset();
-    for (int i = 0; i < 5; ++i) {  // now they do come round
+    for (int i = 0; i < 5; ++i) {  // now tags wrap around
       make(half, own[2]);
       make(with_many_tags(16), own[2])->run();
       make(few, own[2])->run();

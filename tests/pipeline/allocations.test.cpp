@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A step allocates nothing.
+// A step allocates no memory.
 #include "pipeline/waiting_stage.hpp"
 #include "schedule/schedules.hpp"
 #include "support/counted_allocations.hpp"
@@ -17,8 +17,8 @@
 using namespace pipeline_test;
 namespace pipeline = hocket::pipeline;
 
-TEST_CASE("a step allocates nothing") {
-  constexpr std::size_t sizes[] = {64, 4096};  // a transport may treat small messages in another way
+TEST_CASE("a step allocates no memory") {
+  constexpr std::size_t sizes[] = {64, 4096};  // a transport may treat small messages differently
   for (const int ranks : {2, 3}) {
     hocket_test::on_ranks(ranks, [&](hocket_test::thread_rank& me) {
       for_every_schedule(
@@ -35,8 +35,8 @@ TEST_CASE("a step allocates nothing") {
               }
               pipeline::executor run(me.comm(), plan, own);
               run.run();
-              // On a busy machine a peer that waited long for this rank to set up has asked it what it does; that
-              // letter is read, with allocations, in whichever step comes next.
+              // On a busy machine, a peer that waited long for this rank's set-up may have sent an inquiry. The next
+              // step reads this control message, with allocations.
               std::vector<std::size_t> made;
               for (int batch = 0; batch < 5; ++batch) {
                 const std::size_t before = allocations;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// A step allocates nothing, whatever the size of its messages.
+// A step allocates no memory, independent of the size of its messages.
 #include "pipeline/waiting_stage.hpp"
 #include "schedule/schedules.hpp"
 #include "support/catch.hpp"
@@ -20,8 +20,8 @@ using namespace ucx_test;
 using namespace pipeline_test;
 namespace pipeline = hocket::pipeline;
 
-TEST_CASE("a step between processes allocates nothing") {
-  constexpr std::size_t bytes_of_messages[] = {64, 4096, 30'000, 700'000};  // UCX moves them in different ways
+TEST_CASE("a step between processes allocates no memory") {
+  constexpr std::size_t bytes_of_messages[] = {64, 4096, 30'000, 700'000};  // UCX uses different protocols for them
   for (const route& way : {shared_memory, network}) {
     for (const schedule& plan : {schedules::one_forward_one_backward(2, 8), schedules::gpipe(2, 4),
                                  schedules::interleaved(2, 4, 2), schedules::zero_bubble(2, 8)}) {
@@ -38,7 +38,7 @@ TEST_CASE("a step between processes allocates nothing") {
                 }
                 pipeline::executor run(comm, plan, own);
                 for (int step = 0; step < 5; ++step) run.run();
-                // A peer that has waited long asks what this rank does, and that letter is read with allocations.
+                // A peer that has waited long sends an inquiry; reading this control message allocates.
                 std::vector<std::size_t> made;
                 for (int batch = 0; batch < 9; ++batch) {
                   const std::size_t before = allocations;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every schedule, run by threads as ranks: the gradients of the whole model, the steps of the plan, and failures.
+// Every schedule, run by threads as ranks: gradients of the whole model, order of the plan's steps, and failures.
 #include "pipeline/against_model.hpp"
 #include "pipeline/model.hpp"
 #include "pipeline/noting.hpp"
@@ -41,7 +41,7 @@ using hocket::errc;
 
 namespace {
 
-/// The schedules of `ranks` ranks that are run: every generator, small and uneven sizes.
+/// The schedules of `ranks` ranks that the tests run: every generator, with small and uneven sizes.
 std::vector<schedule> schedules_of(int ranks) {
   std::vector<schedule> all;
   for_every_schedule(
@@ -50,7 +50,7 @@ std::vector<schedule> schedules_of(int ranks) {
         if (s.ranks == ranks && chosen && s.stages_per_rank <= 3) all.push_back(plan);
       },
       ranks, 8);
-  std::vector<int> rank_of_stage{0, ranks - 1};  // a placement of one's own: the last rank has the second stage
+  std::vector<int> rank_of_stage{0, ranks - 1};  // a user-defined placement: the last rank has the second stage
   for (int rank = ranks - 1; rank >= 0; --rank) rank_of_stage.push_back(rank);
   all.push_back(schedules::greedy(schedules::placement::given(rank_of_stage), 5, schedules::costs{}).plan);
   all.push_back(schedules::lower(schedules::zero_bubble_v(ranks, 5), {.defer_receives = true}));
@@ -58,7 +58,7 @@ std::vector<schedule> schedules_of(int ranks) {
   return all;
 }
 
-/// Runs `plan` and compares with the whole model.
+/// Runs `plan` and compares the result with the whole model.
 void compare(thread_rank& me, const schedule& plan, const std::vector<layer>& expected) {
   const std::string wrong = differs_from_model(me.comm(), plan, expected);
   me.check(wrong.empty(), wrong);
@@ -86,8 +86,8 @@ TEST_CASE("every schedule gives the gradients of the whole model") {
   }
 }
 
-TEST_CASE("a run of another schedule, or of other stages, is told from the plan by what the stages were asked for") {
-  // Stages 1 and 6 of eight have inputs and outputs of the same widths: nothing else notices that they were swapped.
+TEST_CASE("the recorded tasks of the stages reveal a run of another schedule or of swapped stages") {
+  // Stages 1 and 6 of eight have inputs and outputs of equal widths: no other check detects that they were swapped.
   schedule eight("eight", schedules::placement::given({0, 1, 0, 0, 0, 0, 1, 0}), 1);
   for (int stage = 0; stage < 8; ++stage) {
     eight.of(eight.placement.rank_of(stage, 0)).push_back(schedules::forward(stage, 0));
@@ -106,14 +106,14 @@ TEST_CASE("a run of another schedule, or of other stages, is told from the plan 
       return notes == computations(planned.of(me.rank()));
     };
     me.check(runs_as_planned(eight, false, eight), "a run as planned seems to differ");
-    me.check(runs_as_planned(eight, true, eight) == (me.rank() == 0), "swapped stages were not noticed");
+    me.check(runs_as_planned(eight, true, eight) == (me.rank() == 0), "swapped stages were not detected");
     const schedule one = schedules::gpipe(2, 4);
     const schedule other = schedules::one_forward_one_backward(2, 4);
-    me.check(!runs_as_planned(other, false, one), "another schedule was not noticed");
+    me.check(!runs_as_planned(other, false, one), "another schedule was not detected");
   });
 }
 
-TEST_CASE("every rank learns when all ranks did what") {
+TEST_CASE("gather_measured gives every rank the tasks and times of all ranks") {
   for (const schedule& plan : {schedules::zero_bubble(3, 5), schedules::dual_pipe_v(3, 6)}) {
     on_ranks(3, [&](thread_rank& me) {
       std::vector<layer> own = layers_of(plan, me.rank());
@@ -127,7 +127,7 @@ TEST_CASE("every rank learns when all ranks did what") {
         if (each.rank == me.rank()) mine.push_back(each);
       }
       for (int rank = 0; rank < 3; ++rank) listed.insert(listed.end(), plan.of(rank).begin(), plan.of(rank).end());
-      me.check(done == listed, "not what the plan lists");
+      me.check(done == listed, "the tasks differ from the plan");
       bool equal = mine.size() == run.measured().size();
       for (std::size_t i = 0; equal && i < mine.size(); ++i) {
         equal = mine[i].begin == run.measured()[i].begin && mine[i].end == run.measured()[i].end;
@@ -140,20 +140,20 @@ TEST_CASE("every rank learns when all ranks did what") {
   }
 }
 
-TEST_CASE("times are gathered after a step, and not before the first one on any rank") {
+TEST_CASE("gather_measured fails on every rank before the first step, and succeeds after a step") {
   on_ranks(3, [](thread_rank& me) {
     const schedule plan = schedules::zero_bubble(3, 5);
     std::vector<layer> own = layers_of(plan, me.rank());
     pipeline::executor run(me.comm(), plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
     const auto found = me.expect(errc::invalid_argument, [&] { pipeline::gather_measured(me.comm(), run); });
     me.check(found && std::string(found->what()).find("3 of 3 ranks have not run a whole step") != std::string::npos,
-             [&] { return std::string("the message says something else: ") + (found ? found->what() : ""); });
+             [&] { return std::string("the message is different: ") + (found ? found->what() : ""); });
     run.run();
     me.check(pipeline::gather_measured(me.comm(), run).size() == plan.length(), "not every computation has its times");
   });
 }
 
-TEST_CASE("a plan runs again and again") {
+TEST_CASE("an executor runs many steps") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::one_forward_one_backward(2, 4);
     std::vector<layer> own = layers_of(plan, me.rank());
@@ -165,11 +165,11 @@ TEST_CASE("a plan runs again and again") {
     for (std::size_t i = 0; i < found.size(); ++i) {
       me.check(std::abs(found[i] - 50 * once[i]) <= 1e-10, "50 steps are not 50 times one step");
     }
-    me.check(run.buffer_bytes() > 0 && run.buffer_bytes() <= 1024, "buffers are as large as the schedule needs");
+    me.check(run.buffer_bytes() > 0 && run.buffer_bytes() <= 1024, "buffers are empty or larger than 1024 bytes");
   });
 }
 
-TEST_CASE("a step begins when the last one is over, and one that was begun goes on unharmed") {
+TEST_CASE("a start during a step is rejected, and the step in progress completes correctly") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::one_forward_one_backward(2, 4);
     std::vector<layer> own = layers_of(plan, me.rank());
@@ -177,7 +177,7 @@ TEST_CASE("a step begins when the last one is over, and one that was begun goes 
     const auto refused = [&](auto begin) {
       const auto found = me.expect(errc::invalid_argument, begin);
       me.check(found && std::string(found->what()).find("a step of this executor is under way") != std::string::npos,
-               [&] { return std::string("not the step under way is the reason: ") + (found ? found->what() : ""); });
+               [&] { return std::string("the reason is not the step in progress: ") + (found ? found->what() : ""); });
     };
     run.start();
     if (me.rank() == 0) run.advance();
@@ -193,7 +193,7 @@ TEST_CASE("a step begins when the last one is over, and one that was begun goes 
   });
 }
 
-TEST_CASE("memory for messages does not grow with the microbatches of 1F1B") {
+TEST_CASE("the buffer memory of 1F1B does not grow with the number of microbatches") {
   on_ranks(4, [](thread_rank& me) {
     const auto bytes_of = [&](int microbatches) {
       const schedule plan = schedules::one_forward_one_backward(4, microbatches);
@@ -215,11 +215,11 @@ TEST_CASE("memory for messages does not grow with the microbatches of 1F1B") {
   });
 }
 
-TEST_CASE("a table with messages of its own waits for them where it likes, but must wait for all") {
+TEST_CASE("a schedule that lists its messages may wait for sends later, but must wait for all") {
   const std::vector<layer> expected = sequential(3, 6);
   for (const int microbatches_late : {0, 1, 5}) {
     schedule plan = schedules::lower(schedules::one_forward_one_backward(3, 6));
-    for (schedules::row& actions : plan.rows) {  // some waits go to the end of the row
+    for (schedules::row& actions : plan.rows) {  // some waits move to the end of the row
       const auto is_late = [&](const schedules::schedule_action& each) {
         const auto what = each.first.what;
         return (what == schedules::task_kind::wait_send_forward || what == schedules::task_kind::wait_send_backward) &&
@@ -243,7 +243,7 @@ TEST_CASE("a table with messages of its own waits for them where it likes, but m
 
 namespace {
 
-/// Throws where it is told to.
+/// Throws in the forward pass of microbatch `fails_at`.
 struct failing_stage {
   using input_type = double;
   using output_type = double;
@@ -260,11 +260,11 @@ struct failing_stage {
 
 }  // namespace
 
-TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
+TEST_CASE("an exception of a stage reaches every rank, with stage and microbatch") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       failing_stage own{me.rank(), ranks, me.rank() == 1 ? 2 : -1};
-      const auto train = [&] {  // others may hear of the failure while they still set up theirs
+      const auto train = [&] {  // others may learn of the failure during their set-up
         pipeline::executor run(me.comm(), schedules::one_forward_one_backward(ranks, 8), {own});
         run.run();
       };
@@ -275,12 +275,12 @@ TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
         } catch (const std::out_of_range&) {
           thrown = true;
         }
-        me.check(thrown, "the exception itself comes out where it was thrown");
+        me.check(thrown, "the exception did not reach the caller on its rank");
       } else {
         const auto found = me.expect(errc::aborted, train);
         const std::string says = found ? found->what() : "";
         me.check(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
-                 [&] { return "the message says: " + says; });
+                 [&] { return "the message is: " + says; });
       }
     });
   }
@@ -288,14 +288,14 @@ TEST_CASE("what a stage throws reaches every rank, with stage and microbatch") {
 
 namespace {
 
-/// Throws in one function, of microbatch 1 where that has one.
+/// Throws in one function, for microbatch 1 if the function has a microbatch.
 struct fragile_stage {
   using input_type = double;
   using output_type = double;
   int index = 0;
   int stages = 1;
   task_kind fails_in = task_kind::nothing;
-  bool strangely = false;  ///< with something that is no std::exception
+  bool strangely = false;  ///< throws an object that is not a std::exception
   std::size_t input_size() const { return index == 0 ? 0 : 2; }
   std::size_t output_size() const { return index + 1 == stages ? 0 : 2; }
   void come_to(task_kind what, int microbatch = 1) const {
@@ -322,7 +322,7 @@ struct fragile_stage {
 
 }  // namespace
 
-TEST_CASE("whatever a stage was asked for when it throws, every rank learns what that was") {
+TEST_CASE("an exception in any function of a stage reaches every rank, with the name of the task") {
   const auto plan_with = [](task_kind what) {
     const schedule plan = what == task_kind::backward ? schedules::gpipe(3, 2) : schedules::zero_bubble(3, 3);
     return schedules::lower(plan, {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true});
@@ -337,7 +337,7 @@ TEST_CASE("whatever a stage was asked for when it throws, every rank learns what
         const auto train = [&] {
           pipeline::executor run(me.comm(), plan_with(what), {own});
           for (int step = 0; step < 3; ++step)
-            run.run();  // what comes late in a row may reach others in their next step
+            run.run();  // a failure late in a row may reach others in their next step
         };
         if (me.rank() == 1) {
           bool thrown = false;
@@ -348,7 +348,7 @@ TEST_CASE("whatever a stage was asked for when it throws, every rank learns what
           } catch (int) {
             thrown = strangely;
           }
-          me.check(thrown, "the exception itself comes out where it was thrown");
+          me.check(thrown, "the exception did not reach the caller on its rank");
           return;
         }
         const auto found = me.expect(errc::aborted, train);
@@ -363,10 +363,10 @@ TEST_CASE("whatever a stage was asked for when it throws, every rank learns what
   }
 }
 
-TEST_CASE("a message that was over when another stage threw does not hide what that was") {
+TEST_CASE("a message that completed before another stage threw does not hide the exception") {
   const schedule plan = schedules::lower(
       schedules::interleaved(5, 5, 2), {.shard_parameters = true, .reduce_gradients = true, .update_parameters = true});
-  for (int turn = 0; turn < 200; ++turn) {  // which messages are, differs
+  for (int turn = 0; turn < 200; ++turn) {  // the messages that have completed differ
     on_ranks(5, [&](thread_rank& me) {
       fragile_stage first{me.rank(), 10}, second{me.rank() + 5, 10};
       if (me.rank() == 2) second.fails_in = task_kind::backward;
@@ -384,12 +384,12 @@ TEST_CASE("a message that was over when another stage threw does not hide what t
       }
       const auto found = me.expect(errc::aborted, train);
       me.check(found && std::string(found->what()).find("stage 7 failed in 7B1, microbatch 1") != std::string::npos,
-               [&] { return std::string("the message says: ") + (found ? found->what() : ""); });
+               [&] { return std::string("the message is: ") + (found ? found->what() : ""); });
     });
   }
 }
 
-TEST_CASE("a rank that is gone is an error on every other rank, which names it") {
+TEST_CASE("a rank that has left causes an error on every other rank, which names it") {
   for (const int ranks : {2, 3, 5}) {
     const auto place = std::make_shared<hocket::local::world>(ranks);
     on_ranks(ranks, [&](thread_rank& me) {
@@ -397,19 +397,19 @@ TEST_CASE("a rank that is gone is an error on every other rank, which names it")
       failing_stage own{me.rank(), ranks};
       pipeline::executor run(comm, schedules::one_forward_one_backward(ranks, 8), {own});
       run.run();
-      if (me.rank() == 1) return;  // with all that it has
+      if (me.rank() == 1) return;  // and destroys its objects
       const auto found = me.expect(errc::peer_lost, [&] {
         for (int step = 0; step < 2; ++step) run.run();
       });
       me.check(found && found->context().peer == 1,
-               [&] { return std::string("not rank 1 is blamed: ") + (found ? found->what() : ""); });
+               [&] { return std::string("the peer is not rank 1: ") + (found ? found->what() : ""); });
     });
   }
 }
 
 namespace {
 
-/// Stays in its forward pass of microbatch 2 until `may_return()`.
+/// Stage 1 blocks in the forward pass of microbatch 2 until `may_return()`.
 struct stuck_stage {
   using input_type = double;
   using output_type = double;
@@ -426,12 +426,12 @@ struct stuck_stage {
 
 }  // namespace
 
-TEST_CASE("a stage that never returns is a timeout on every other rank") {
+TEST_CASE("a stage that does not return causes a timeout on every other rank") {
   for (const int ranks : {2, 3, 5}) {
     std::atomic<int> over{0};
     on_ranks(ranks, [&](thread_rank& me) {
       me.comm().set_timeout(std::chrono::milliseconds(300));
-      // It returns when all others have their error, so that they cannot have waited for it.
+      // The stage returns when all other ranks have failed, so that no rank can have waited for it.
       const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(20);
       const auto others_over = [&] { return over == ranks - 1 || std::chrono::steady_clock::now() > last; };
       stuck_stage own{me.rank(), ranks, others_over};
@@ -443,14 +443,14 @@ TEST_CASE("a stage that never returns is a timeout on every other rank") {
         me.check(over == ranks - 1, "another rank did not end by its deadline");
       } else {
         me.check(found && found->context().peer == 1,
-                 [&] { return std::string("not rank 1 is blamed: ") + (found ? found->what() : ""); });
+                 [&] { return std::string("the peer is not rank 1: ") + (found ? found->what() : ""); });
         ++over;
       }
     });
   }
 }
 
-TEST_CASE("an executor that is destroyed in a step ends it on every other rank at once, which says so") {
+TEST_CASE("an executor that is destroyed during a step ends it on every other rank immediately, with the reason") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       failing_stage own{me.rank(), ranks};
@@ -470,13 +470,13 @@ TEST_CASE("an executor that is destroyed in a step ends it on every other rank a
       };
       const auto found = me.expect(errc::aborted, [&] { me.rank() == 1 ? give_up() : go_on(); });
       me.check(found && std::string(found->what()).find("was destroyed") != std::string::npos,
-               [&] { return std::string("the message says: ") + (found ? found->what() : ""); });
-      me.check(std::chrono::steady_clock::now() - begin < hocket_test::rank_timeout / 3, "it waited for its deadline");
+               [&] { return std::string("the message is: ") + (found ? found->what() : ""); });
+      me.check(std::chrono::steady_clock::now() - begin < hocket_test::rank_timeout / 3, "the rank waited too long");
     });
   }
 }
 
-TEST_CASE("what does not fit is refused before the first step") {
+TEST_CASE("schedules and stages that do not fit are rejected before the first step") {
   on_ranks(2, [](thread_rank& me) {
     const auto refuses = [&](const char* says, auto make) {
       const auto found = me.expect(errc::invalid_argument, make);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The executor's messages: nobody else's are taken for them, and what is over is not looked at again.
+// The executor's messages are not confused with other messages, and completed messages are not searched again.
 #include "pipeline/model.hpp"
 #include "pipeline/pattern_stage.hpp"
 #include "pipeline/waiting_stage.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 std::vector<pipeline::any_stage> stages_of(std::vector<layer>& own) { return {own.begin(), own.end()}; }
 
-/// `own` must have the gradients of the whole model.
+/// Checks that `own` has the gradients of the whole model.
 void check_gradients(thread_rank& me, const schedule& plan, const std::vector<layer>& own) {
   const std::vector<layer> expected = sequential(plan.stages(), plan.microbatches);
   std::size_t next = 0;
@@ -43,7 +43,7 @@ void check_gradients(thread_rank& me, const schedule& plan, const std::vector<la
   }
 }
 
-/// Rows whose messages are received in another order than they are sent, so that tags must tell them apart.
+/// A schedule that receives messages in another order than they are sent, so that tags must distinguish them.
 schedule out_of_order() {
   return schedules::parse(
       "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B1,0RECV_B0,0B0,0B1,0WAIT_SEND_F0,0WAIT_SEND_F1\n"
@@ -52,7 +52,7 @@ schedule out_of_order() {
 
 }  // namespace
 
-TEST_CASE("no buffer is used again before its message was read, whichever rank is late") {
+TEST_CASE("no buffer is reused before its message was read, even if some ranks are late") {
   for (const int ranks : {2, 3}) {
     on_ranks(ranks, [&](thread_rank& me) {
       for_every_schedule(
@@ -67,7 +67,7 @@ TEST_CASE("no buffer is used again before its message was read, whichever rank i
               const schedule lowered = schedules::wait_for_sends(schedules::add_messages(plan), buffers);
               pipeline::executor run(me.comm(), lowered, std::vector<pipeline::any_stage>(own.begin(), own.end()));
               for (int step = 0; step < 2; ++step) run.run();
-              for (const pattern_stage& each : own) me.check(each.wrong() == 0, "what came was not what was given");
+              for (const pattern_stage& each : own) me.check(each.wrong() == 0, "received data differ from sent");
             }
           },
           ranks, 10);
@@ -75,10 +75,10 @@ TEST_CASE("no buffer is used again before its message was read, whichever rank i
   }
 }
 
-TEST_CASE("messages of the user that are under way meanwhile are not those of a pipeline") {
+TEST_CASE("messages of the user in flight are not confused with those of a pipeline") {
   for (const schedule& plan : {schedules::one_forward_one_backward(2, 4), out_of_order()}) {
     on_ranks(2, [&](thread_rank& me) {
-      // As long as what crosses the boundary, with the tag that comes to mind first.
+      // The user's messages have the length of the pipeline's messages, and the default tag.
       const hocket::peer other{1 - me.rank()};
       std::vector<double> sent(width(1), 100 + me.rank());
       std::vector<double> early(width(1)), late(width(1));
@@ -86,25 +86,25 @@ TEST_CASE("messages of the user that are under way meanwhile are not those of a 
       pipeline::executor run(me.comm(), plan, stages_of(own));
       auto asked = hocket::recv_async(me.comm(), early, other);
       auto given = hocket::send_async(me.comm(), sent, other);
-      if (me.rank() == 0) asked.wait();  // on rank 1 it stays open during the step
+      if (me.rank() == 0) asked.wait();  // on rank 1 it stays in flight during the step
       if (me.rank() == 1) given.wait();
       run.run();
       if (me.rank() == 1) asked.wait();
       if (me.rank() == 0) given.wait();
       const std::vector<double> expected(width(1), 101 - me.rank());
-      me.check(early == expected, "the user's message came out wrong");
+      me.check(early == expected, "the user's message is wrong");
       check_gradients(me, plan, own);
 
       auto unread = hocket::send_async(me.comm(), sent, other);
       run.run();
       hocket::recv(me.comm(), late, other);
       unread.wait();
-      me.check(late == expected, "the user's message came out wrong");
+      me.check(late == expected, "the user's message is wrong");
     });
   }
 }
 
-TEST_CASE("two pipelines may be under way at once") {
+TEST_CASE("two pipelines can run at the same time") {
   const std::vector<schedule> pairs[] = {
       {schedules::one_forward_one_backward(2, 4), schedules::gpipe(2, 6)},
       {out_of_order(), schedules::zero_bubble(2, 4)},
@@ -120,7 +120,7 @@ TEST_CASE("two pipelines may be under way at once") {
       two.start();
       bool one_is_over = false;
       bool two_is_over = false;
-      while (!one_is_over || !two_is_over) {  // in another order on each rank
+      while (!one_is_over || !two_is_over) {  // in a different order on each rank
         if (me.rank() == 0) one_is_over = one_is_over || one.advance();
         two_is_over = two_is_over || two.advance();
         if (me.rank() == 1) one_is_over = one_is_over || one.advance();
@@ -131,7 +131,7 @@ TEST_CASE("two pipelines may be under way at once") {
   }
 }
 
-TEST_CASE("several pipelines may be under way at once on simulated ranks, begun in any order") {
+TEST_CASE("several pipelines can run at the same time on simulated ranks, started in any order") {
   const schedule plan = schedules::one_forward_one_backward(3, 4);
   for (int order = 0; order < 8; ++order) {
     CAPTURE(order);
@@ -146,7 +146,7 @@ TEST_CASE("several pipelines may be under way at once on simulated ranks, begun 
             static_cast<int>(rank), 3, schedules::stage_cost{}, [](double) {}, bytes);
         own.push_back(std::make_unique<pipeline::executor<sim::domain>>(
             world.comm(static_cast<int>(rank)), plan, std::vector<pipeline::any_stage>{stages.back()}));
-        if (turned && bytes == 8) own[0]->start();  // before the rank's others are made
+        if (turned && bytes == 8) own[0]->start();  // before the rank's other executors exist
       }
       if (turned) std::reverse(own.begin(), own.end());
       for (auto& each : own) {
@@ -168,7 +168,7 @@ TEST_CASE("several pipelines may be under way at once on simulated ranks, begun 
 
 namespace {
 
-/// Looks how much the communicator has to look through.
+/// Records how many calls and messages the communicator must search.
 struct counting_stage {
   using input_type = double;
   using output_type = double;
@@ -185,7 +185,7 @@ struct counting_stage {
 
 }  // namespace
 
-TEST_CASE("what is over is not looked at again: an action costs the same in a long row") {
+TEST_CASE("completed messages are removed, so that an action costs the same in a long row") {
   on_ranks(2, [](thread_rank& me) {
     auto& state = hocket::detail::communicator_access::state(me.comm());
     const auto open = [&] { return std::max(state.active().size(), state.messages().size()); };
@@ -198,7 +198,7 @@ TEST_CASE("what is over is not looked at again: an action costs the same in a lo
         me.check(open() == before, "a message is still there after its step");
       }
       me.check(own.most <= before + 6, [&] {
-        return std::to_string(own.most) + " messages under way with " + std::to_string(microbatches) + " microbatches";
+        return std::to_string(own.most) + " messages in flight with " + std::to_string(microbatches) + " microbatches";
       });
     }
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A small model for the tests of the executor: layers of different widths, y = tanh(W x), one per stage, and a loss, the
-/// sum of squares of the last one. Gradients are added up twice: in doubles, and exactly.
+/// A small model for the tests of the executor: layers of different widths, y = tanh(W x), one per stage. The loss is
+/// the sum of squares of the last layer. Gradients are added twice: in double, and exactly.
 #pragma once
 
 #include <hocket/operation/exact_sum.hpp>
@@ -17,7 +17,7 @@
 
 namespace pipeline_test {
 
-/// Between -1 and 1, the same everywhere for the same arguments.
+/// Returns a number between -1 and 1, which is a function of the arguments.
 inline double number(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   std::uint64_t x = a * 0x9e3779b97f4a7c15U + b * 0xbf58476d1ce4e5b9U + c * 0x94d049bb133111ebU + 1;
   x ^= x >> 31;
@@ -28,7 +28,7 @@ inline double number(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 
 inline std::size_t width(int boundary) { return 3 + static_cast<std::size_t>(boundary) * 2 % 5; }
 
-/// A layer with its two gradients apart. The first makes its input itself, the last one the loss.
+/// A layer with two separate gradients. The first layer makes its own input, the last layer computes the loss.
 class layer {
  public:
   using input_type = double;
@@ -53,13 +53,13 @@ class layer {
     }
   }
 
-  /// Gives up all that the gradients need.
+  /// Releases the activations that the gradients need.
   void forget(int microbatch) {
     inputs_[static_cast<std::size_t>(microbatch)].clear();
     outputs_[static_cast<std::size_t>(microbatch)].clear();
   }
 
-  /// Forms it again.
+  /// Recomputes the activations.
   void recompute(int microbatch, std::span<const double> in) {
     const auto m = static_cast<std::size_t>(microbatch);
     if (index_ == 0) {
@@ -118,7 +118,7 @@ class layer {
   double loss_ = 0;
 };
 
-/// The whole model on one rank, one microbatch after the other.
+/// Runs the whole model on one rank, one microbatch after the other.
 inline std::vector<layer> sequential(int stages, int microbatches) {
   std::vector<layer> all;
   for (int s = 0; s < stages; ++s) all.emplace_back(s, stages, microbatches);
@@ -148,8 +148,8 @@ inline std::vector<layer> layers_of(const hocket::plan::pipeline::schedule& plan
   return own;
 }
 
-/// What differs between gradients of a stage and those of the whole model, in words; nothing, if they agree to 1e-12
-/// and, added exactly, in every bit.
+/// Describes the difference between the gradients of a stage and those of the whole model. Empty if the sums agree to
+/// 1e-12 and the exact sums agree in every bit.
 inline std::string difference(const std::vector<double>& sums, const std::vector<hocket::exact_sum<double>>& exact,
                               const layer& expected) {
   for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A layer that writes down what it is asked to do, so that a test need not believe what the executor says of itself.
+/// A layer that records its tasks, so that a test does not depend on the executor's own report.
 #pragma once
 
 #include "pipeline/model.hpp"
@@ -61,7 +61,7 @@ inline std::deque<noting_layer> noting_layers_of(const hocket::plan::pipeline::s
   return own;
 }
 
-/// What a row lists, without messages.
+/// The tasks of a row, without messages.
 inline std::vector<task> computations(const hocket::plan::pipeline::row& actions) {
   std::vector<task> all;
   for (const auto& each : actions) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where one rank lacks the memory for what lies between its stages, all ranks end with an error that says so, and soon:
-// operator new for aligned memory is replaced by one that has not more than a machine of today.
+// If one rank lacks the memory for the buffers between stages, all ranks fail soon with an error that states this.
+// Aligned operator new is replaced by a function that fails above a limit.
 #include "schedule/schedules.hpp"
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
@@ -27,7 +27,7 @@ namespace pipeline = hocket::pipeline;
 
 namespace {
 
-constexpr std::size_t most = std::size_t{1} << 36;  // sanitizers end a program that asks for much more
+constexpr std::size_t most = std::size_t{1} << 36;  // sanitizers end a program that requests much more
 
 void* memory_or_null(std::size_t bytes, std::align_val_t alignment) noexcept {
   const auto multiple = static_cast<std::size_t>(alignment);
@@ -36,7 +36,7 @@ void* memory_or_null(std::size_t bytes, std::align_val_t alignment) noexcept {
 
 }  // namespace
 
-// Not inlined: g++ would compare what is inside of one with what is inside of the other.
+// Not inlined, because g++ would compare the function called in operator new with that in operator delete.
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   if (void* const made = memory_or_null(bytes, alignment)) return made;
   throw std::bad_alloc();
@@ -51,7 +51,7 @@ namespace {
 
 constexpr std::size_t vast = std::size_t{1} << 38;
 
-/// Takes and gives what it is told to.
+/// A stage with the given input and output sizes.
 struct sized_stage {
   using input_type = std::byte;
   using output_type = std::byte;
@@ -63,7 +63,7 @@ struct sized_stage {
   void backward(int, std::span<const std::byte>, std::span<const std::byte>, std::span<std::byte>) {}
 };
 
-/// Between the last two stages lies more than there is memory for.
+/// Returns the stage of a rank. The buffer between the last two stages exceeds the memory.
 sized_stage stage_of(int rank, int ranks) {
   const auto between = [&](int boundary) {
     if (boundary < 0 || boundary + 1 == ranks) return std::size_t{0};
@@ -74,7 +74,7 @@ sized_stage stage_of(int rank, int ranks) {
 
 }  // namespace
 
-TEST_CASE("where a rank lacks the memory for what lies between stages, all ranks hear of it at once") {
+TEST_CASE("if a rank lacks the memory for buffers between stages, all ranks fail immediately") {
   for (const int ranks : {3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       me.comm().set_timeout(std::chrono::seconds(60));  // longer than the test may take
@@ -85,12 +85,12 @@ TEST_CASE("where a rank lacks the memory for what lies between stages, all ranks
         hocket::barrier(me.comm());
       });
       const std::string text = found ? found->what() : "";
-      me.check(text.find("bytes") != std::string::npos, [&] { return "does not say how much was asked for: " + text; });
+      me.check(text.find("bytes") != std::string::npos, [&] { return "the message lacks the size: " + text; });
     });
   }
 }
 
-TEST_CASE("on simulated ranks the first step tells all of them that one lacks memory") {
+TEST_CASE("on simulated ranks, the first step fails on all ranks if one rank lacks memory") {
   constexpr int ranks = 3;
   hocket::sim::world world(ranks);
   std::vector<std::unique_ptr<pipeline::executor<hocket::sim::domain>>> all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stage that only looks whether what it gets is what was given, at the end of an action as at its begin: a buffer
-/// that is used for something else too early shows.
+/// A stage that only checks that its inputs have the expected values, at the beginning and at the end of an action, to
+/// detect a buffer that is reused too early.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class pattern_stage {
   using input_type = std::uint32_t;
   using output_type = std::uint32_t;
 
-  /// `most_microseconds` that an action takes, sometimes; others take none.
+  /// Some actions take up to `most_microseconds`; the others take no time.
   pattern_stage(int index, int stages, std::size_t size, std::uint32_t most_microseconds)
       : index_(index), last_(index + 1 == stages), size_(size), pause_(most_microseconds),
         state_(static_cast<std::uint32_t>(index) + 1) {}

@@ -2,7 +2,7 @@
 // needs: ucx
 //
 // Pipelines between processes, over shared memory and over TCP: every schedule gives the gradients of the whole model; a
-// stage that throws, a rank that is killed and a stage that never returns end all ranks with the right error.
+// stage that throws, a rank that is killed and a stage that never returns make all ranks fail with the right error.
 #include "pipeline/against_model.hpp"
 #include "pipeline/model.hpp"
 #include "pipeline/pattern_stage.hpp"
@@ -44,7 +44,7 @@ std::vector<schedule> schedules_of(int ranks) {
         if (s.microbatches == 8) all.push_back(schedules::recompute_activations(plan));
       },
       ranks, 13);
-  std::vector<schedules::stage_cost> each;  // stages that cost so much have a schedule of their own
+  std::vector<schedules::stage_cost> each;  // greedy makes a new schedule for these costs
   for (int stage = 0; stage < 2 * ranks; ++stage) each.push_back({1. + stage % 3, 2. - stage % 2, 0.5});
   all.push_back(schedules::greedy(schedules::placement::v_shape(ranks), 6, schedules::costs(each, 0.2)).plan);
   return all;
@@ -75,7 +75,7 @@ struct difficult_stage {
 
 }  // namespace
 
-TEST_CASE("every schedule gives the gradients of the whole model, in the order that it lists, between processes") {
+TEST_CASE("between processes, every schedule gives the gradients of the whole model, in the order that it lists") {
   for (const route& way : routes) {
     for (const int ranks : {2, 3, 4}) {
       CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
@@ -85,7 +85,7 @@ TEST_CASE("every schedule gives the gradients of the whole model, in the order t
   }
 }
 
-TEST_CASE("no buffer is used again before its message was read, between processes") {
+TEST_CASE("between processes, no buffer is reused before its message was read") {
   for (const route& way : routes) {
     CHECK(run_ranks(3, way, [&](communicator& comm, findings& found) {
             for (const schedule& plan : {schedules::one_forward_one_backward(3, 8), schedules::zero_bubble_v(3, 6),
@@ -98,7 +98,7 @@ TEST_CASE("no buffer is used again before its message was read, between processe
                 pipeline::executor run(comm, plan, std::vector<pipeline::any_stage>(own.begin(), own.end()));
                 for (int step = 0; step < 2; ++step) run.run();
                 for (const pattern_stage& each : own) {
-                  found.expect(each.wrong() == 0, std::string(plan.name()) + ": what came was not what was given");
+                  found.expect(each.wrong() == 0, std::string(plan.name()) + ": received data differ from sent");
                 }
               }
             }
@@ -106,8 +106,8 @@ TEST_CASE("no buffer is used again before its message was read, between processe
   }
 }
 
-TEST_CASE("messages of the user, and a second pipeline, may be under way meanwhile, between processes") {
-  // In the first, messages are received in another order than they are sent.
+TEST_CASE("between processes, messages of the user and a second pipeline may be in flight during a step") {
+  // The first schedule receives messages in another order than they are sent.
   const schedule first = schedules::parse(
       "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B1,0RECV_B0,0B0,0B1,0WAIT_SEND_F0,0WAIT_SEND_F1\n"
       "1RECV_F1,1RECV_F0,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1WAIT_SEND_B0,1WAIT_SEND_B1\n");
@@ -131,7 +131,7 @@ TEST_CASE("messages of the user, and a second pipeline, may be under way meanwhi
             there.start();
             bool here_is_over = false;
             bool there_is_over = false;
-            while (!here_is_over || !there_is_over) {  // in another order on each rank
+            while (!here_is_over || !there_is_over) {  // in a different order on each rank
               if (comm.rank() == 0) here_is_over = here_is_over || here.advance();
               there_is_over = there_is_over || there.advance();
               if (comm.rank() == 1) here_is_over = here_is_over || here.advance();
@@ -139,19 +139,19 @@ TEST_CASE("messages of the user, and a second pipeline, may be under way meanwhi
             asked.wait();
             given.wait();
             found.expect(received == std::vector<double>(width(1), 101 - comm.rank()), "the user's message is wrong");
-            found.expect(differences(first, one, comm.rank()).empty(), "the first pipeline has other gradients");
-            found.expect(differences(second, two, comm.rank()).empty(), "the second pipeline has other gradients");
+            found.expect(differences(first, one, comm.rank()).empty(), "the gradients of the first pipeline differ");
+            found.expect(differences(second, two, comm.rank()).empty(), "the gradients of the second pipeline differ");
           }) == "");
   }
 }
 
-TEST_CASE("a schedule that differs on one process is refused on all of them") {
+TEST_CASE("a schedule that differs on one process is rejected on all processes") {
   CHECK(run_ranks(3, shared_memory, [&](communicator& comm, findings& found) {
           const schedule plan = comm.rank() == 1 ? schedules::gpipe(3, 4) : schedules::one_forward_one_backward(3, 4);
           difficult_stage own{comm.rank(), 3};
           try {
             pipeline::executor run(comm, plan, {own});
-            found.expect(false, "it was not refused");
+            found.expect(false, "no error was raised");
           } catch (const hocket::error& cause) {
             const std::string says = cause.what();
             found.expect(says.find("different schedules") != std::string::npos, says);
@@ -160,11 +160,11 @@ TEST_CASE("a schedule that differs on one process is refused on all of them") {
         }) == "");
 }
 
-TEST_CASE("what a stage throws reaches every process") {
+TEST_CASE("an exception of a stage reaches every process") {
   for (const route& way : routes) {
     CHECK(run_ranks(3, way, [&](communicator& comm, findings& found) {
             difficult_stage own{comm.rank(), 3, [] { throw std::out_of_range("no such token"); }};
-            const auto train = [&] {  // others may hear of the failure while they still set up theirs
+            const auto train = [&] {  // others may learn of the failure during their set-up
               pipeline::executor run(comm, schedules::one_forward_one_backward(3, 8), {own});
               run.run();
             };
@@ -175,7 +175,7 @@ TEST_CASE("what a stage throws reaches every process") {
               } catch (const std::out_of_range&) {
                 thrown = true;
               }
-              found.expect(thrown, "the exception itself comes out where it was thrown");
+              found.expect(thrown, "the exception did not reach the caller on its rank");
               return;
             }
             try {
@@ -184,13 +184,13 @@ TEST_CASE("what a stage throws reaches every process") {
             } catch (const hocket::error& cause) {
               const std::string says = cause.what();
               found.expect(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
-                           "the message says: " + says);
+                           "the message is: " + says);
             }
           }) == "");
   }
 }
 
-TEST_CASE("what a stage throws when it is asked for its sizes reaches every process") {
+TEST_CASE("an exception from a stage's sizes reaches every process") {
   struct unready_stage : difficult_stage {
     std::size_t input_size() const {
       if (index == 1) throw std::length_error("the model was not read");
@@ -206,7 +206,7 @@ TEST_CASE("what a stage throws when it is asked for its sizes reaches every proc
               found.expect(
                   cause.reason.find("stage 1 failed when it was asked for its sizes: the model was not read") !=
                       std::string::npos,
-                  "the message says: " + cause.message());
+                  "the message is: " + cause.message());
               return;
             }
             bool thrown = false;
@@ -215,12 +215,12 @@ TEST_CASE("what a stage throws when it is asked for its sizes reaches every proc
             } catch (const std::length_error&) {
               thrown = true;
             }
-            found.expect(thrown, "the exception itself comes out where it was thrown");
+            found.expect(thrown, "the exception did not reach the caller on its rank");
           }) == "");
   }
 }
 
-TEST_CASE("what a stage throws reaches every process, also if its own ends at once") {
+TEST_CASE("an exception of a stage reaches every process, even if its own process ends immediately") {
   for (const route& way : routes) {
     auto results = results_of(3, way, [](const world& where, findings& found) {
       auto comm = hocket::ucx::connect(where);
@@ -233,7 +233,7 @@ TEST_CASE("what a stage throws reaches every process, also if its own ends at on
       } catch (const hocket::error& cause) {
         const std::string says = cause.what();
         found.expect(says.find("stage 1 failed in 1F2, microbatch 2: no such token") != std::string::npos,
-                     "the message says: " + says);
+                     "the message is: " + says);
       } catch (const std::out_of_range&) {
         ::raise(SIGKILL);
       }
@@ -245,14 +245,14 @@ TEST_CASE("what a stage throws reaches every process, also if its own ends at on
   }
 }
 
-TEST_CASE("a stage that never returns is a timeout on every other process, which names its rank") {
+TEST_CASE("a stage that never returns causes a timeout on every other process, which names its rank") {
   for (const route& way : routes) {
     for (const int ranks : {2, 3, 4}) {
       auto results = results_of(ranks, way, [&](const world& where, findings& found) {
         auto comm = hocket::ucx::connect(where);
         meet_all(comm);
         comm.set_timeout(500ms);
-        // It is ended from outside, when all others have had their error.
+        // The process ends by a signal after all others have failed.
         difficult_stage own{comm.rank(), ranks, [] {
                               std::this_thread::sleep_for(2500ms);
                               ::raise(SIGKILL);
@@ -263,7 +263,7 @@ TEST_CASE("a stage that never returns is a timeout on every other process, which
           run.run();
         });
         found.expect(std::chrono::steady_clock::now() - begin < 2400ms, "the error came long after the deadline");
-        found.expect(cause.context.peer == 1, "not rank 1 is blamed: " + cause.message());
+        found.expect(cause.context.peer == 1, "the peer is not rank 1: " + cause.message());
       });
       CHECK(results[1].signal == SIGKILL);
       results[1] = {};
@@ -273,7 +273,7 @@ TEST_CASE("a stage that never returns is a timeout on every other process, which
   }
 }
 
-TEST_CASE("a rank that is killed is named on every other rank") {
+TEST_CASE("a rank that is killed is named in the error of every other rank") {
   for (const route& way : routes) {
     auto results = results_of(3, way, [](const world& where, findings& found) {
       auto comm = hocket::ucx::connect(where);

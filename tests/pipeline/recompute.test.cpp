@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Stages that forget what they keep from a forward pass, and form it again: the gradients are those of the whole model,
-// and no rank keeps more than its schedule says.
+// Stages that release the activations of a forward pass and recompute them: the gradients are those of the whole model,
+// and no rank stores more than the peak of its schedule.
 #include "pipeline/against_model.hpp"
 #include "pipeline/model.hpp"
 #include "pipeline/noting.hpp"
@@ -30,14 +30,14 @@ using hocket::errc;
 
 namespace {
 
-/// What the stages of a rank keep, of one stage for one microbatch each.
+/// Number of activations that the stages of a rank store; one is that of one stage for one microbatch.
 struct kept {
   int now = 0;
   int most = 0;
   void add(int by) { most = std::max(most, now += by); }
 };
 
-/// Keeps nothing of a microbatch that it is told to forget.
+/// Counts the activations that it stores; `forget` releases those of a microbatch.
 class forgetful_layer : public noting_layer {
  public:
   forgetful_layer(int index, int stages, int microbatches, std::vector<task>& notes, kept& of_rank)
@@ -79,15 +79,15 @@ void compare_forgetful(thread_rank& me, const schedule& plan, const std::vector<
   }
   const std::string wrong = differs_from_model(me.comm(), plan, own, notes, expected);
   me.check(wrong.empty(), wrong);
-  me.check(of_rank.now == 0, "something is kept after the step");
+  me.check(of_rank.now == 0, "activations are still stored after the step");
   // A pair counts its forward pass before it releases what its backward pass needs.
   me.check(of_rank.most <= schedules::peak_activations(plan, me.rank()), [&] {
-    return std::to_string(of_rank.most) + " are kept, the plan says " +
+    return std::to_string(of_rank.most) + " are stored, the plan's peak is " +
            std::to_string(schedules::peak_activations(plan, me.rank()));
   });
 }
 
-/// Cannot form again what it keeps.
+/// A stage that cannot recompute its activations.
 struct keeping_stage {
   using input_type = double;
   using output_type = double;
@@ -100,7 +100,7 @@ struct keeping_stage {
 
 }  // namespace
 
-TEST_CASE("every schedule gives the gradients of the whole model where stages form their activations again") {
+TEST_CASE("every schedule gives the gradients of the whole model if stages recompute their activations") {
   for (const int ranks : {1, 2, 3, 4}) {
     std::map<std::pair<int, int>, std::vector<layer>> whole;
     std::vector<schedule> all;
@@ -123,7 +123,7 @@ TEST_CASE("every schedule gives the gradients of the whole model where stages fo
   }
 }
 
-TEST_CASE("a stage that cannot form its activations again is refused where the schedule asks for it") {
+TEST_CASE("a stage that cannot recompute its activations is rejected if the schedule requires it") {
   on_ranks(2, [](thread_rank& me) {
     const schedule plan = schedules::recompute_activations(schedules::gpipe(2, 3));
     keeping_stage own{me.rank()};
@@ -133,7 +133,7 @@ TEST_CASE("a stage that cannot form its activations again is refused where the s
   });
 }
 
-TEST_CASE("what a stage throws while it forms its activations again, or forgets them, reaches every rank") {
+TEST_CASE("an exception of a stage in recompute or forget reaches every rank") {
   for (const bool forgetting : {false, true}) {
     struct failing_layer : forgetful_layer {
       using forgetful_layer::forgetful_layer;
@@ -170,7 +170,7 @@ TEST_CASE("what a stage throws while it forms its activations again, or forgets 
       } catch (const std::out_of_range&) {
         thrown = true;
       }
-      me.check(thrown, "the exception itself comes out where it was thrown");
+      me.check(thrown, "the exception did not reach the caller on its rank");
     });
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A step takes as long as the clock of its schedule says: with stages that spend virtual time, on simulated ranks, and
-// with stages that keep a core busy, on threads as ranks.
+// A step takes as long as run_clock predicts: with stages that spend virtual time on simulated ranks, and with stages
+// that keep a core busy on threads as ranks.
 // unsanitized: it measures
 #include "pipeline/model.hpp"
 #include "pipeline/waiting_stage.hpp"
@@ -57,7 +57,7 @@ class simulated {
     }
   }
 
-  /// One step, which all ranks begin at one time.
+  /// Runs one step, which all ranks begin at the same time.
   void run() {
     for (int rank = 0; rank < world_.size(); ++rank) world_.spend(rank, world_.now() - world_.time_of(rank));
     for (auto& each : ranks_) each->start();
@@ -93,7 +93,7 @@ schedules::costs uneven(int stages, double hop) {
   return schedules::costs(all, hop);
 }
 
-/// A machine whose messages take `hop` seconds each, whatever else is under way.
+/// A machine on which each message takes `hop` seconds, independent of other messages.
 sim::conditions machine_with(double hop) {
   sim::conditions how;
   how.model = {};
@@ -104,7 +104,7 @@ sim::conditions machine_with(double hop) {
 
 }  // namespace
 
-TEST_CASE("on simulated ranks a stage that throws ends the step on all of them") {
+TEST_CASE("on simulated ranks, a stage that throws ends the step on all ranks") {
   simulated all(schedules::one_forward_one_backward(3, 8), uneven(3, 1e-6));
   all.stage(1).fail_at(2);
   std::string said;
@@ -122,7 +122,7 @@ TEST_CASE("on simulated ranks a stage that throws ends the step on all of them")
   }
 }
 
-TEST_CASE("on simulated ranks a step begins when the last one is over") {
+TEST_CASE("on simulated ranks, a step cannot start before the last step has completed") {
   simulated all(schedules::one_forward_one_backward(2, 4), uneven(2, 1e-6));
   all.rank(0).start();
   CHECK_THROWS_WITH(all.rank(0).start(), Catch::Contains("a step of this executor is under way"));
@@ -133,7 +133,7 @@ TEST_CASE("on simulated ranks a step begins when the last one is over") {
   all.run();
 }
 
-TEST_CASE("on simulated ranks stages that do not fit are refused in the first step") {
+TEST_CASE("on simulated ranks, stages that do not fit are rejected in the first step") {
   const schedule plan = schedules::gpipe(2, 2);
   sim::world world(2);
   waiting_stage first(
@@ -148,7 +148,7 @@ TEST_CASE("on simulated ranks stages that do not fit are refused in the first st
                                      Catch::Contains("stage 1 on rank 1 takes 16 bytes"));
 }
 
-TEST_CASE("on simulated ranks every schedule takes as long as predicted") {
+TEST_CASE("on simulated ranks, every schedule takes as long as predicted") {
   int compared = 0;
   double worst = 0;
   for (const int ranks : {1, 2, 3, 4, 8}) {
@@ -176,7 +176,7 @@ TEST_CASE("on simulated ranks every schedule takes as long as predicted") {
   CHECK(compared > 100);
 }
 
-TEST_CASE("on simulated ranks a pair begins when the inputs of both its halves are there, however long a hop takes") {
+TEST_CASE("on simulated ranks, a pair begins when the inputs of both tasks have arrived, for all hop times") {
   const schedule by_hand = schedules::parse(
       "# placement: loop\n# stages: 2\n"
       "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n"
@@ -198,7 +198,7 @@ TEST_CASE("on simulated ranks a pair begins when the inputs of both its halves a
 
 namespace {
 
-/// The same schedule with its messages, where outputs are sent one forward pass later than they could be.
+/// Returns the lowered schedule, with outputs that are sent one forward pass later than possible.
 schedule with_late_sends(const schedule& given) {
   schedule plan = schedules::lower(given);
   for (int rank = 0; rank < plan.ranks(); ++rank) {
@@ -224,7 +224,7 @@ schedule with_late_sends(const schedule& given) {
 
 }  // namespace
 
-TEST_CASE("the clock minds where a schedule sends its messages") {
+TEST_CASE("run_clock takes the positions of sends in a schedule into account") {
   for (const schedule& plan : {schedules::gpipe(3, 8), schedules::gpipe(4, 5), schedules::breadth_first(2, 8, 2),
                                schedules::breadth_first(4, 8, 2)}) {
     INFO(plan.name());
@@ -242,12 +242,12 @@ TEST_CASE("the clock minds where a schedule sends its messages") {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool times_are_real = false;  // messages are many times as slow as they are
+constexpr bool times_are_real = false;  // sanitizers make messages many times slower
 #else
 constexpr bool times_are_real = true;
 #endif
 
-/// How often the system took the core from this thread.
+/// Number of involuntary context switches of this thread.
 long interruptions() {
   rusage used{};
   ::getrusage(RUSAGE_THREAD, &used);
@@ -258,13 +258,13 @@ void spin_until(std::chrono::steady_clock::time_point end) {
   while (std::chrono::steady_clock::now() < end) {}
 }
 
-/// Two threads as ranks that begin a step together.
+/// Two threads as ranks that begin a step at the same time.
 struct spinning_run {
   std::atomic<std::int64_t> begin{0};
   double ends[2] = {};
   bool disturbed[2] = {};
 
-  /// One step; both ranks call it. True if neither has lost its core meanwhile.
+  /// Runs one step; both ranks call it. Returns true if no rank has lost its core during the step.
   bool step(hocket_test::thread_rank& me, pipeline::executor<hocket::local::domain>& ranks) {
     using clock = std::chrono::steady_clock;
     const auto self = static_cast<std::size_t>(me.rank());
@@ -285,13 +285,13 @@ struct spinning_run {
 
 }  // namespace
 
-TEST_CASE("on threads as ranks a step of stages that spin takes as long as predicted") {
+TEST_CASE("on threads as ranks, a step of stages that spin takes as long as predicted") {
   if (std::thread::hardware_concurrency() < 2) {
     WARN("needs two cores");
     return;
   }
-  // On a busy machine ranks lose their cores, which makes steps longer. One step must be good, unless there were not even
-  // enough in which no rank has lost its core.
+  // On a busy machine ranks lose their cores, which makes steps longer. One step must be as predicted, unless there
+  // were too few steps in which no rank lost its core.
   constexpr std::chrono::seconds longest(3);
   constexpr int enough_undisturbed = 50;
   const std::vector<schedule> plans = {schedules::one_forward_one_backward(2, 6), schedules::zero_bubble(2, 6),
@@ -335,7 +335,7 @@ TEST_CASE("on threads as ranks a step of stages that spin takes as long as predi
     });
     WARN(plan.name() << ": makespan off by " << 100 * best << " %; undisturbed steps: " << undisturbed);
     if (best > 0.15 && undisturbed < enough_undisturbed) {
-      WARN("the machine is too busy to tell");
+      WARN("the machine is too busy for this measurement");
     } else {
       CHECK((best <= 0.15 || !times_are_real));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What belongs to a training step beside forward and backward passes: the optimizer's step and the reduction of gradients
-// where the schedule has them, and parameters that two stages share.
+// Parts of a training step beside forward and backward passes: updates and reductions of gradients at the positions
+// that the schedule lists, and parameters that two stages share.
 #include "schedule/schedules.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -26,7 +26,7 @@ namespace pipeline = hocket::pipeline;
 
 namespace {
 
-/// Writes down what it is asked to do.
+/// Records its tasks.
 struct noting_stage {
   using input_type = double;
   using output_type = double;
@@ -51,7 +51,7 @@ struct noting_stage {
 
 }  // namespace
 
-TEST_CASE("the optimizer steps, and gradients are reduced, where the schedule says so") {
+TEST_CASE("updates and reductions of gradients run at the positions that the schedule lists") {
   for (const schedule& plain : {schedules::zero_bubble(3, 4), schedules::zero_bubble_v(3, 6)}) {
     const schedule plan = schedules::lower(plain, {.reduce_gradients = true, .update_parameters = true});
     on_ranks(3, [&](thread_rank& me) {
@@ -74,7 +74,7 @@ TEST_CASE("the optimizer steps, and gradients are reduced, where the schedule sa
         updates += what == schedules::task_kind::update;
       }
       me.check(updates == stages.size(), "not each stage is updated once");
-      me.check(notes == listed, "what was called is not what the schedule lists");
+      me.check(notes == listed, "the calls differ from the schedule");
     });
   }
 }
@@ -103,7 +103,7 @@ struct gathered_stage : plain_stage {
 
 }  // namespace
 
-TEST_CASE("a stage without a function that the schedule lists is refused on all ranks, and both are named") {
+TEST_CASE("a stage without a function that the schedule lists is rejected, and the error names both") {
   const auto refuses = [](auto kind, const schedules::lowering& which, const char* lacks) {
     on_ranks(2, [&](thread_rank& me) {
       auto stage = kind;
@@ -171,7 +171,7 @@ TEST_CASE("gradients of shared parameters are added between the ranks that hold 
   }
 }
 
-TEST_CASE("sums of tied gradients do not meet messages of the caller's") {
+TEST_CASE("sums of tied gradients are not confused with messages of the caller") {
   on_ranks(2, [](thread_rank& me) {
     const hocket::peer other{1 - me.rank()};
     const std::vector<double> sent{500.0 + me.rank()};
@@ -187,7 +187,7 @@ TEST_CASE("sums of tied gradients do not meet messages of the caller's") {
   });
 }
 
-TEST_CASE("microbatches are equal parts of a batch, which they cover") {
+TEST_CASE("microbatches are equal parts of a batch, and cover it") {
   std::vector<int> batch(24);
   for (const int microbatches : {1, 2, 3, 8, 24}) {
     std::size_t next = 0;

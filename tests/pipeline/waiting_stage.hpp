@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stage that computes nothing and takes its time, however that passes; or throws.
+/// A stage that computes nothing. It spends time by a function that the test passes, or throws.
 #pragma once
 
 #include <hocket/schedule/costs.hpp>
@@ -18,7 +18,7 @@ class waiting_stage {
   using input_type = std::byte;
   using output_type = std::byte;
 
-  /// `spend(seconds)` lets time pass. Between stages lie `bytes`.
+  /// `spend(seconds)` lets time pass. Messages between stages have `bytes` bytes.
   waiting_stage(int index, int stages, hocket::plan::pipeline::stage_cost cost, std::function<void(double)> spend,
                 std::size_t bytes = 64)
       : index_(index), last_(index + 1 == stages), bytes_(bytes), cost_(cost), spend_(std::move(spend)) {}
@@ -26,7 +26,7 @@ class waiting_stage {
   std::size_t input_size() const { return index_ == 0 ? 0 : bytes_; }
   std::size_t output_size() const { return last_ ? 0 : bytes_; }
 
-  /// The forward pass of this microbatch throws.
+  /// Makes the forward pass of `microbatch` throw.
   void fail_at(int microbatch) { fails_at_ = microbatch; }
 
   void forward(int microbatch, std::span<const std::byte>, std::span<std::byte>) {

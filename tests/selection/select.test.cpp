@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The choice of algorithms: always one that can run, and the same on all ranks.
+// The selection of algorithms: the choice can always run, and is the same on all ranks.
 #include "support/catch.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -40,7 +40,7 @@ const plan::collective_kind collectives[] = {plan::collective_kind::all_reduce, 
                                              plan::collective_kind::all_gather, plan::collective_kind::all_to_all,
                                              plan::collective_kind::broadcast,  plan::collective_kind::barrier};
 
-/// Costs between which transports lie: latency of messages against that of flags, and against bandwidth.
+/// Link costs that cover the range of transports: different latencies and bandwidths, and those of `local`.
 std::vector<hocket::transport::link_costs> all_costs() {
   std::vector<hocket::transport::link_costs> all = {hocket::local::domain::costs()};
   for (const double latency : {1e-7, 1e-6, 5e-5}) {
@@ -60,7 +60,7 @@ void for_each_query(Visit visit) {
           for (const bool pointers : {false, true}) {
             for (const std::size_t staging : {std::size_t{0}, std::size_t{1} << 16}) {
               for (const auto& costs : all_costs()) {
-                const plan::collective what{kind, 0};  // what combines nothing asks for no order
+                const plan::collective what{kind, 0};  // without a reduction, no order is required
                 const auto needed = what.reduces() ? order : plan::combination_order::any_order;
                 visit(query{what, bytes, ranks, needed, pointers, staging, costs});
               }
@@ -74,7 +74,7 @@ void for_each_query(Visit visit) {
 
 }  // namespace
 
-TEST_CASE("whatever is asked for, something that can do it is chosen") {
+TEST_CASE("the chosen algorithm can run the query, and no candidate that can is cheaper") {
   std::size_t wrong = 0;
   for_each_query([&](const query& asked) {
     const table candidates(asked);
@@ -91,8 +91,8 @@ TEST_CASE("whatever is asked for, something that can do it is chosen") {
   CHECK(wrong == 0);
 }
 
-// The direct path of all_reduce does not look at the table; a rank that can't take it does. Both must mean the same.
-TEST_CASE("for vectors of at most a line among few ranks that reach each other's memory, push is chosen") {
+// The direct path of all_reduce bypasses the table; a rank that cannot take it reads the table. Both must agree.
+TEST_CASE("push is chosen for vectors of at most one line among few ranks with peer pointers") {
   for (int ranks = 2; ranks <= hocket::detail::most_ranks_to_push; ++ranks) {
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, hocket::detail::push_line::capacity - 1,
                                     hocket::detail::push_line::capacity}) {
@@ -106,8 +106,8 @@ TEST_CASE("for vectors of at most a line among few ranks that reach each other's
   }
 }
 
-// Closed forms are fast; the virtual clock, which runs the plan's own steps, is right.
-TEST_CASE("what the table says of messages is what the clock of plans says") {
+// Closed forms are fast; the virtual clock, which runs the steps of the plan, is the reference.
+TEST_CASE("the table's prices of algorithms with messages agree with the virtual clock") {
   const auto ratio = [](plan::collective_kind kind, const char* name, int ranks, std::size_t block,
                         const hocket::transport::link_costs& costs) {
     const query asked{{kind, 0}, block, ranks, any_order, false, 0, costs};
@@ -143,7 +143,7 @@ TEST_CASE("what the table says of messages is what the clock of plans says") {
       for (const char* name : {"recursive_doubling", "halving_doubling"}) {
         power ? exact(kind::all_reduce, name) : near(kind::all_reduce, name);
       }
-      // Messages of these meet at a rank's port, which no closed form tells exactly.
+      // Messages of these plans compete for a rank's port, which no closed form describes exactly.
       near(kind::all_reduce, "double_tree");
       near(kind::all_to_all, "pairwise");
     }
@@ -153,14 +153,14 @@ TEST_CASE("what the table says of messages is what the clock of plans says") {
   }
 }
 
-TEST_CASE("a broadcast keeps the root that was asked for") {
+TEST_CASE("a broadcast keeps the requested root") {
   for (const bool pointers : {false, true}) {
     query asked{{plan::collective_kind::broadcast, 3}, 1000, 5, any_order, pointers, 0, hocket::local::domain::costs()};
     CHECK(table(asked).best().make(3).collective() == plan::collective{plan::collective_kind::broadcast, 3});
   }
 }
 
-TEST_CASE("blocks of unequal length are priced by the longest around a ring, and by their sum where they are read") {
+TEST_CASE("unequal blocks are priced by the longest block in a ring, and by their sum in a direct all_gather") {
   const auto seconds = [](plan::collective_kind what, std::size_t longest, std::size_t total, const char* name) {
     query asked{{what, 0}, longest, 8, any_order, true, 0, hocket::local::domain::costs()};
     asked.total_bytes = total;
@@ -176,7 +176,7 @@ TEST_CASE("blocks of unequal length are priced by the longest around a ring, and
   CHECK(seconds(scatter, 8000, 8000, "direct") == seconds(scatter, 8000, 64'000, "direct"));
 }
 
-TEST_CASE("what ranks do not all know is not staged, and the sum of unequal blocks must fit") {
+TEST_CASE("lengths that not all ranks know exclude staging, and the sum of unequal blocks must fit") {
   const auto costs = hocket::local::domain::costs();
   constexpr std::size_t guess = hocket::selection::guessed_block_bytes;
   query asked{{plan::collective_kind::all_to_all, 0}, guess, 4, any_order, true, 256 * 1024, costs};
@@ -193,7 +193,7 @@ TEST_CASE("what ranks do not all know is not staged, and the sum of unequal bloc
   CHECK(table(gather).begin()->verdict == nullptr);
 }
 
-TEST_CASE("explain takes counts where the collective does") {
+TEST_CASE("explain accepts counts for the collectives that take counts") {
   std::string text;
   hocket::local::run(2, [&](auto comm) {
     if (comm.rank() != 0) return;
@@ -207,7 +207,7 @@ TEST_CASE("explain takes counts where the collective does") {
   CHECK(text.find("all_to_all_v of any length, estimated as 16384 bytes") != std::string::npos);
 }
 
-TEST_CASE("large vectors move less than small ones") {
+TEST_CASE("large vectors use algorithms that move less data than those for small vectors") {
   const auto best = [](std::size_t bytes, bool pointers) {
     const query asked{{plan::collective_kind::all_reduce, 0}, bytes, 8, any_order, pointers, 0,
                       hocket::local::domain::costs()};
@@ -237,7 +237,7 @@ TEST_CASE("explain shows every candidate, marks the chosen one, and is the same 
   }
 }
 
-TEST_CASE("explain tells no small price where a vector is longer than memory") {
+TEST_CASE("explain reports 2^64 or more bytes if the size of a vector overflows") {
   std::string huge, small, blocks;
   hocket::local::run(3, [&](auto comm) {
     if (comm.rank() != 0) return;
@@ -253,7 +253,7 @@ TEST_CASE("explain tells no small price where a vector is longer than memory") {
   CHECK(blocks.find("all_gather_v of up to 2^64 or more bytes per block") == 0);
 }
 
-TEST_CASE("a product of lengths that do not fit stays the largest number") {
+TEST_CASE("saturated_product returns the largest number on overflow") {
   using hocket::selection::saturated_product;
   CHECK(saturated_product(3, 5) == 15);
   CHECK(saturated_product(std::size_t{1} << 62, 4) == std::numeric_limits<std::size_t>::max());
@@ -261,7 +261,7 @@ TEST_CASE("a product of lengths that do not fit stays the largest number") {
   CHECK(table(asked).begin()->verdict == std::string_view("longer than the staging memory"));
 }
 
-TEST_CASE("explain says what the options of a call make of it") {
+TEST_CASE("explain takes the options of a call into account") {
   std::string named, failing, narrow, checked, invariant, moved, exchanged, own;
   hocket::local::run(3, [&](auto comm) {
     if (comm.rank() != 0) return;

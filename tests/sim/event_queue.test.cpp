@@ -11,8 +11,8 @@
 
 namespace sim = hocket::sim;
 
-TEST_CASE("events come by time, and at equal times as they were added", "[sim][agenda][law]") {
-  // Few times: they share lists. Many: lists fall apart where two times meet in one place.
+TEST_CASE("events are ordered by time, and by insertion at equal times", "[sim][agenda][law]") {
+  // Events at few distinct times share lists. With many, a time can have several lists, as times share places.
   for (const std::uint32_t distinct_times : {1U, 7U, 300U, 1000000U}) {
     using key = std::tuple<double, std::uint64_t, std::uint32_t>;
     std::priority_queue<key, std::vector<key>, std::greater<>> wanted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The plans that simulated ranks can run: those that send messages.
+/// The plans that simulated ranks can run, which are those without peer pointers.
 #pragma once
 
 #include <hocket/plan/plan.hpp>

@@ -38,7 +38,7 @@ double seconds(const plan::any_algorithm& chosen, int ranks, std::size_t bytes) 
   return sim::simulate(chosen, ranks, bytes / blocks, 1, textbook).seconds;
 }
 
-/// Two ranks of which each first waits for the other, and a third that does not.
+/// A plan in which ranks 0 and 1 first wait for each other, and rank 2 does not wait.
 plan::listed deadlocked() {
   plan::listed made("deadlocked", {plan::collective_kind::all_reduce, 0}, 3, {});
   made.lane(0) = {plan::receive(1, {0}, plan::out(0)), plan::send(1, {0}, plan::in(0))};
@@ -54,10 +54,10 @@ std::string complaint(Run run) {
   } catch (const hocket::error& caught) {
     return caught.what();
   }
-  return "nothing was raised";
+  return "no error was raised";
 }
 
-/// Seconds of processor that `run` takes. Wall time would depend on what else the machine does.
+/// Processor time of `run` in seconds. Wall time would depend on other load on the machine.
 template <class Run>
 double cost_of(Run run) {
   const std::clock_t begin = std::clock();
@@ -73,7 +73,7 @@ constexpr bool full_speed = false;
 
 }  // namespace
 
-TEST_CASE("the engine takes the time that the price says, for every plan of messages", "[sim][simulate][law]") {
+TEST_CASE("the simulated time of every plan with messages is its price", "[sim][simulate][law]") {
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 31, 33, 64, 100}) {
     for (const plan::any_algorithm& chosen : hocket_test::message_plans(ranks)) {
       for (const std::size_t elements : {std::size_t{0}, std::size_t{1}, std::size_t{999}, std::size_t{65536}}) {
@@ -92,7 +92,7 @@ TEST_CASE("the engine takes the time that the price says, for every plan of mess
   }
 }
 
-TEST_CASE("simulated times are those of the textbook", "[sim][simulate]") {
+TEST_CASE("simulated times match the textbook formulas", "[sim][simulate]") {
   constexpr std::size_t bytes = 64 * 3 * 5 * 7 * 1024;
   constexpr double n = bytes;
   for (const int ranks : {2, 3, 4, 5, 7, 8, 16, 32, 64}) {
@@ -111,7 +111,7 @@ TEST_CASE("simulated times are those of the textbook", "[sim][simulate]") {
   }
 }
 
-TEST_CASE("jitter is drawn by the seed, and only ever adds to a latency", "[sim][simulate][law]") {
+TEST_CASE("jitter is a function of the seed, and adds time but no messages", "[sim][simulate][law]") {
   for (const plan::any_algorithm& chosen : hocket_test::message_plans(24)) {
     INFO(chosen.name());
     const auto run = [&](double jitter, std::uint64_t seed) {
@@ -132,7 +132,7 @@ TEST_CASE("jitter is drawn by the seed, and only ever adds to a latency", "[sim]
   CHECK(ring(0.5) > ring(0.25));
 }
 
-TEST_CASE("draws are even", "[sim][simulate]") {
+TEST_CASE("draws are evenly distributed from 0 to 1", "[sim][simulate]") {
   double sum = 0;
   double least = 1;
   double most = 0;
@@ -150,7 +150,7 @@ TEST_CASE("draws are even", "[sim][simulate]") {
   CHECK(most > 0.99);
 }
 
-TEST_CASE("a plan that does not end is reported with the ranks that wait", "[sim][simulate]") {
+TEST_CASE("simulate names the ranks that wait in a plan without end, and rejects invalid plans", "[sim][simulate]") {
   using Catch::Matchers::Contains;
   CHECK_THAT(complaint([] { sim::simulate(deadlocked(), 3, 8, 4, textbook); }),
              Contains("timed out") && Contains("rank 0 in operation #1 waits for a message of rank 1") &&
@@ -167,7 +167,7 @@ TEST_CASE("a plan that does not end is reported with the ranks that wait", "[sim
   CHECK_THAT(complaint([&] { sim::simulate(astray, 2, 8, 4, textbook); }), Contains("rank 5"));
 }
 
-TEST_CASE("thousands of ranks take seconds", "[sim][simulate][scale]") {
+TEST_CASE("thousands of ranks are simulated in less than 10 seconds", "[sim][simulate][scale]") {
   const auto report = [](const char* what, int ranks, double cost) {
     std::printf("simulate: %s over %d ranks took %.2f s of processor time\n", what, ranks, cost);
     if (full_speed) CHECK(cost < 10);

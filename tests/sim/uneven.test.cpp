@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls with per-rank counts between simulated ranks: right results, in the time that the plan costs.
+// Calls with per-rank counts between simulated ranks give correct results, in the time that the plan costs.
 #include <hocket/sim.hpp>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace sim = hocket::sim;
 using lengths = std::vector<std::size_t>;
 using numbers = std::vector<std::uint32_t>;
 
-/// How many elements rank s has for rank d. Some have none.
+/// Number of elements that rank s sends to rank d; some numbers are 0.
 std::size_t count(int s, int d) {
   return static_cast<std::size_t>((5 * s + 3 * d) % 11 < 3 ? 0 : (7 * s + 13 * d) % 29);
 }
@@ -29,7 +29,7 @@ std::size_t sum_of(const lengths& all) { return std::accumulate(all.begin(), all
 
 }  // namespace
 
-TEST_CASE("calls with counts between simulated ranks", "[sim][uneven]") {
+TEST_CASE("calls with counts give correct results between simulated ranks", "[sim][uneven]") {
   for (int ranks = 1; ranks <= 64; ranks += ranks < 9 ? 1 : 11) {
     INFO(ranks << " ranks");
     sim::world world(ranks);
@@ -98,7 +98,7 @@ TEST_CASE("calls with counts between simulated ranks", "[sim][uneven]") {
   }
 }
 
-TEST_CASE("simulated ranks of which one sends too much", "[sim][uneven]") {
+TEST_CASE("a simulated rank that sends too much causes a mismatch", "[sim][uneven]") {
   sim::world world(3);
   std::vector<numbers> in(3), out(3);
   std::vector<hocket::request> requests;

@@ -29,7 +29,7 @@ using hocket_test::layout_for;
 template <class T>
 using per_rank = std::vector<std::vector<T>>;
 
-/// Values of both signs and very different sizes: each other order of summation rounds to other bits.
+/// Values of both signs and very different magnitudes, so that another order of summation gives other bits.
 per_rank<float> ill_conditioned(int ranks, std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   per_rank<float> all(static_cast<std::size_t>(ranks), std::vector<float>(count));
@@ -44,7 +44,7 @@ per_rank<float> ill_conditioned(int ranks, std::size_t count, unsigned seed) {
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
-/// Starts `chosen` on one rank; `in` and `out` are as for the collective that its goal names.
+/// Starts `chosen` on one rank. `in` and `out` are the buffers of its collective.
 template <class Op>
 hocket::request start(const sim::communicator& comm, const plan::any_algorithm& chosen, std::vector<float>& in,
                       std::vector<float>& out, const Op& op) {
@@ -75,7 +75,7 @@ outcome run(const plan::any_algorithm& chosen, int ranks, std::size_t block, per
   per_rank<float> out(index(ranks), std::vector<float>(count, -1.0F));
   std::vector<hocket::request> requests;
   for (int rank = 0; rank < ranks; ++rank) {
-    in[index(rank)].reserve(1);  // empty buffers must not seem to be one
+    in[index(rank)].reserve(1);  // empty buffers must not have the same address
     out[index(rank)].reserve(1);
     requests.push_back(start(world.comm(rank), chosen, in[index(rank)], out[index(rank)], op));
   }
@@ -108,7 +108,7 @@ hocket::failure failure_of(Call call) {
 
 }  // namespace
 
-TEST_CASE("the engine computes what its plan says, to the bit, in the time of its price", "[sim][world]") {
+TEST_CASE("the engine gives the bits of its plan's evaluation, in the time of its price", "[sim][world]") {
   for (const int ranks : {1, 2, 3, 5, 7, 8, 16, 33, 64}) {
     for (const plan::any_algorithm& chosen : hocket_test::message_plans(ranks)) {
       for (std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{2 * index(ranks) + 5}}) {
@@ -124,7 +124,7 @@ TEST_CASE("the engine computes what its plan says, to the bit, in the time of it
   }
 }
 
-TEST_CASE("operations in three parts, and one buffer for both", "[sim][world]") {
+TEST_CASE("average, minimum and in-place calls give the bits of the plan's evaluation", "[sim][world]") {
   for (const int ranks : {1, 2, 3, 6, 8}) {
     for (const plan::any_algorithm& chosen : hocket_test::message_plans(ranks)) {
       if (chosen.collective().kind != kind::all_reduce) continue;
@@ -149,7 +149,7 @@ TEST_CASE("operations in three parts, and one buffer for both", "[sim][world]") 
   }
 }
 
-TEST_CASE("jitter changes times, never results; a seed repeats both", "[sim][world][law]") {
+TEST_CASE("jitter changes times but no results, and equal seeds give equal times", "[sim][world][law]") {
   for (const plan::any_algorithm& chosen : hocket_test::message_plans(13)) {
     INFO(chosen.name());
     const std::size_t block = chosen.collective().kind == kind::barrier ? 0 : 50;
@@ -169,7 +169,7 @@ TEST_CASE("jitter changes times, never results; a seed repeats both", "[sim][wor
   }
 }
 
-TEST_CASE("many operations at once: each is right, and they share the ports", "[sim][world]") {
+TEST_CASE("many operations at the same time are correct, and share the ports", "[sim][world]") {
   constexpr int ranks = 6;
   constexpr int operations = 30;  // more than the window
   sim::world world(ranks);
@@ -197,7 +197,7 @@ TEST_CASE("many operations at once: each is right, and they share the ports", "[
   CHECK(world.now() > alone / operations);
 }
 
-TEST_CASE("operations one after the other add up, and so does other work", "[sim][world]") {
+TEST_CASE("the times of consecutive operations and of other work add up", "[sim][world]") {
   constexpr int ranks = 5;
   sim::world world(ranks);
   std::vector<float> in(100, 1.0F);
@@ -217,7 +217,7 @@ TEST_CASE("operations one after the other add up, and so does other work", "[sim
   for (int rank = 0; rank < ranks; ++rank) CHECK(world.time_of(rank) <= world.now());
 }
 
-TEST_CASE("groups of a world are communicators of their own", "[sim][world]") {
+TEST_CASE("groups of a world are separate communicators", "[sim][world]") {
   sim::world world(6);
   auto even = world.group({4, 2, 0});
   auto odd = world.group({1, 3, 5});
@@ -235,7 +235,7 @@ TEST_CASE("groups of a world are communicators of their own", "[sim][world]") {
   }
 }
 
-TEST_CASE("messages between two ranks", "[sim][world]") {
+TEST_CASE("messages between two ranks match by tag", "[sim][world]") {
   sim::world world(3);
   const std::vector<int> sent{1, 2, 3};
   const std::vector<int> sent_second{4, 5, 6};
@@ -247,7 +247,7 @@ TEST_CASE("messages between two ranks", "[sim][world]") {
   requests.push_back(hocket::send_async(world.comm(0), sent_second, hocket::peer{1}, hocket::tag{2}));
   requests.push_back(hocket::recv_async(world.comm(1), first, hocket::peer{0}, hocket::tag{1}));
   requests.push_back(hocket::recv_async(world.comm(2), other, hocket::peer{0}));
-  CHECK(failure_of([&] { world.run(); }).code == hocket::errc::timeout);  // nobody has sent to rank 2 yet
+  CHECK(failure_of([&] { world.run(); }).code == hocket::errc::timeout);  // no rank has sent to rank 2 yet
   requests.push_back(hocket::send_async(world.comm(0), std::span(&nine, 1), hocket::peer{2}));
   world.run();
   for (auto& each : requests) each.wait();
@@ -257,15 +257,15 @@ TEST_CASE("messages between two ranks", "[sim][world]") {
   CHECK(world.time_of(2) >= plan::example_machine.latency);
 }
 
-TEST_CASE("calls that block: alone, after the others have started, and without hope", "[sim][world]") {
-  SECTION("one rank needs nobody") {
+TEST_CASE("blocking calls: on a single rank, after all others have started, and before", "[sim][world]") {
+  SECTION("a single rank may block") {
     sim::world world(1);
     std::vector<int> in{3}, out{0};
     hocket::all_reduce(world.comm(0), in, out);
     hocket::barrier(world.comm(0));
     CHECK(out == in);
   }
-  SECTION("the last rank may block, as all others have started") {
+  SECTION("the last rank may block, because all others have started") {
     sim::world world(4);
     std::vector<int> in{3};
     std::vector<std::vector<int>> out(4, std::vector<int>(1));
@@ -277,7 +277,7 @@ TEST_CASE("calls that block: alone, after the others have started, and without h
     for (auto& each : requests) each.wait();
     for (const auto& each : out) CHECK(each == std::vector<int>{12});
   }
-  SECTION("the first may not: it is told who waits, at once") {
+  SECTION("the first rank fails immediately, and the error names the wait") {
     sim::world world(4);
     std::vector<int> in{3}, out{0};
     const auto begin = std::chrono::steady_clock::now();
@@ -294,7 +294,7 @@ TEST_CASE("calls that block: alone, after the others have started, and without h
   }
 }
 
-TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
+TEST_CASE("calls that cannot make progress fail without a wait", "[sim][world]") {
   using Catch::Matchers::Contains;
   sim::world world(3);
   std::vector<float> in(4, 1.0F);
@@ -323,7 +323,7 @@ TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
     }
     CHECK(failure_of([&] { world.run(); }).code == hocket::errc::mismatch);
   }
-  SECTION("a rank that gave up: what it sent is not looked at") {
+  SECTION("a rank that aborted: its buffer is not read") {
     std::vector<hocket::request> requests;
     for (int rank = 1; rank < 3; ++rank) {
       requests.push_back(start_ring(world.comm(rank), in, out[index(rank)]));
@@ -342,12 +342,12 @@ TEST_CASE("what can't go on is reported, not waited for", "[sim][world]") {
   }
 }
 
-TEST_CASE("a communicator per rank is small enough for a hundred thousand", "[sim][world]") {
+TEST_CASE("a communicator takes less than 2048 bytes for each rank", "[sim][world]") {
   CHECK(sizeof(hocket::detail::communicator_state<sim::domain>) + sizeof(sim::endpoint_group) + sizeof(sim::domain) <
         2048);
 }
 
-TEST_CASE("worlds and groups that can't be are refused in words") {
+TEST_CASE("invalid worlds and groups are rejected with the reason") {
   const auto refused = [](const std::string& words, const std::function<void()>& call) {
     try {
       call();
@@ -367,7 +367,7 @@ TEST_CASE("worlds and groups that can't be are refused in words") {
   CHECK(world.group({2, 0}).size() == 2);
 }
 
-TEST_CASE("calls that differ in a world are reported with operation, number and line") {
+TEST_CASE("calls that differ in a world are reported with operation, number and source file") {
   sim::world world(2);
   std::vector<float> four(4), five(5);
   const auto begin = [&](int rank, std::vector<float>& data) {
