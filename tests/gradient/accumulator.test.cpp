@@ -24,7 +24,7 @@ using namespace hocket_test::gradient;
 using hocket_test::on_ranks;
 using hocket_test::thread_rank;
 
-/// Whether what this rank has of the sum is the sequential sum, to `tolerance` relative to what was added.
+/// Checks that this rank's part of the sum equals the sequential sum, to `tolerance` relative to `magnitude`.
 template <class Gradients>
 void check_sum(thread_rank& me, Gradients& gradients, const std::vector<double>& expected, double tolerance) {
   for (std::size_t b = 0; b < gradients.layout().buckets(); ++b) {
@@ -66,7 +66,7 @@ void check_policy(const std::string& name, int ranks, Make make) {
   });
 }
 
-TEST_CASE("sums over microbatches and ranks of unequal counts are the sequential ones, whatever is kept") {
+TEST_CASE("sums over microbatches and ranks with unequal counts equal the sequential sums") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     check_policy("zero<0>, last", ranks, [](thread_rank& me, const auto& layout, auto use) {
       auto made = hocket::gradients<double>(me.comm(), layout, hocket::last_microbatch, hocket::zero<0>);
@@ -87,7 +87,7 @@ TEST_CASE("sums over microbatches and ranks of unequal counts are the sequential
   }
 }
 
-TEST_CASE("... and where copies are sharded among some ranks and replicated among others") {
+TEST_CASE("sums equal the sequential sums in hybrid groups of shards and replicas") {
   for (const auto& [ranks, shards] : {std::pair(1, 1), {2, 1}, {4, 2}, {6, 3}, {6, 2}, {8, 4}}) {
     const auto with_groups = [shards = shards](auto make) {
       return [=](thread_rank& me, const auto& layout, auto use) {
@@ -112,7 +112,7 @@ TEST_CASE("... and where copies are sharded among some ranks and replicated amon
   }
 }
 
-/// The bits of the exact sum of one step, in the layout's order, as far as this rank has them.
+/// Checks the bits of this rank's part of the exact sum of one step. `expected` is in the layout's order.
 template <class Gradients>
 void check_bits(thread_rank& me, Gradients& gradients, const std::vector<float>& expected) {
   for (std::size_t b = 0; b < gradients.layout().buckets(); ++b) {
@@ -146,7 +146,7 @@ TEST_CASE("exact sums have the same bits for any number of ranks and microbatche
   }
 }
 
-/// Each rank adds 1 + 2^-9, which is 1 in bfloat16: the sum tells which type travelled.
+/// Each rank adds 1 + 2^-9, which is 1 in bfloat16, so that the sum shows which type was sent.
 template <class Sharding, class When, class Options>
 void check_travelled(thread_rank& me, When when, Sharding stage, const Options& options, float each_rank_added) {
   const hocket::parameter_layout layout({{"w", 1000}});
@@ -168,7 +168,7 @@ void check_travelled(thread_rank& me, When when, Sharding stage, const Options& 
   }
 }
 
-TEST_CASE("floats travel as bfloat16 where that is said, and as floats elsewhere") {
+TEST_CASE("floats are sent as bfloat16 if this is the wire type, and as floats otherwise") {
   for (const int ranks : {2, 3, 5, 7, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       const auto narrow = hocket::with(hocket::wire<hocket::bfloat16>);
@@ -182,13 +182,13 @@ TEST_CASE("floats travel as bfloat16 where that is said, and as floats elsewhere
   }
 }
 
-TEST_CASE("... and are added up over microbatches as floats, whatever travels") {
+TEST_CASE("microbatches are added as floats, even if the wire type is bfloat16") {
   on_ranks(3, [](thread_rank& me) {
     auto made = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"w", 100}}), hocket::every_microbatch,
                                          hocket::zero<2>, hocket::with(hocket::wire<hocket::bfloat16>));
     for (int m = 0; m < 2; ++m) {
       made.begin_microbatch(m, 2);
-      for (float& each : made.of(0)) each = m == 0 ? 256.0F : 0.25F;  // each a bfloat16, as are their sums over ranks
+      for (float& each : made.of(0)) each = m == 0 ? 256.0F : 0.25F;  // exact in bfloat16, as are their sums over ranks
       made.ready(0);
       made.end_microbatch(0, 1);
     }
@@ -200,7 +200,7 @@ TEST_CASE("... and are added up over microbatches as floats, whatever travels") 
   });
 }
 
-/// Sends a bucket as it is, and counts.
+/// Sends a bucket unchanged, and records the order of buckets.
 struct counting_reduction : hocket::plain_reduction {
   std::vector<std::size_t>* order;
 
@@ -212,7 +212,7 @@ struct counting_reduction : hocket::plain_reduction {
   }
 };
 
-TEST_CASE("buckets leave in one order, each as soon as all before it are complete, whatever is ready when") {
+TEST_CASE("buckets are sent in one order, each as soon as all before it are complete") {
   on_ranks(3, [](thread_rank& me) {
     const hocket::parameter_layout layout({{"a", 64}, {"b", 64}, {"c", 64}, {"d", 64}}, {1, 1});
     me.check(layout.buckets() == 4, "four buckets");
@@ -224,17 +224,17 @@ TEST_CASE("buckets leave in one order, each as soon as all before it are complet
     made.begin_microbatch(0, 2);
     for (std::size_t i = 0; i < 4; ++i) made.ready(i);
     made.end_microbatch(0, 1);
-    me.check(order.empty(), "nothing leaves before the last microbatch");
+    me.check(order.empty(), "sent before the last microbatch");
     made.begin_microbatch(1, 2);
     const auto first = static_cast<std::size_t>(me.rank());
-    const std::size_t ready[4] = {first, (first + 1) % 4, (first + 2) % 4, (first + 3) % 4};  // another on each rank
+    const std::size_t ready[4] = {first, (first + 1) % 4, (first + 2) % 4, (first + 3) % 4};  // different on each rank
     std::size_t complete[4] = {};
     for (const std::size_t i : ready) {
       made.ready(i);
       complete[layout.bucket_of(i)] = 1;
       std::size_t leave = 0;
       while (leave < 4 && complete[leave] == 1) ++leave;
-      me.check(order.size() == leave, [&] { return "left: " + std::to_string(order.size()); });
+      me.check(order.size() == leave, [&] { return "sent: " + std::to_string(order.size()); });
     }
     made.end_microbatch(0, 1);
     made.finish();
@@ -242,7 +242,7 @@ TEST_CASE("buckets leave in one order, each as soon as all before it are complet
   });
 }
 
-TEST_CASE("a step that can't be right is refused, with the parameter's name") {
+TEST_CASE("invalid calls in a step are rejected with the reason") {
   on_ranks(1, [](thread_rank& me) {
     const hocket::parameter_layout layout({{"weights", 3}, {"bias", 1}});
     auto made = hocket::gradients<float>(me.comm(), layout, hocket::last_microbatch, hocket::zero<0>);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a step is bounded by: time, where another rank does not come; memory, where the network is slower than the
-// backward pass; and that each moment that communication takes is told once.
+// Bounds of a step: time, if another rank does not arrive, and memory, if the network is slower than the backward
+// pass. The time of communication is reported once.
 #include <hocket/gradient/accumulator.hpp>
 
 #include "gradient/step.hpp"
@@ -38,17 +38,17 @@ using hocket_test::on_ranks;
 using hocket_test::thread_rank;
 using clock_type = std::chrono::steady_clock;
 
-/// Rank 0 calls what rank 1 never comes to: it has to fail as `expected`, long before communicators give up.
+/// Rank 0 makes a call that rank 1 does not make. It must fail with `expected`, long before the communicator's timeout.
 template <class Call>
 void check_alone(hocket::errc expected, Call call) {
   std::atomic<bool> elsewhere{false}, over{false};
   on_ranks(2, [&](thread_rank& me) {
     if (me.rank() == 0) {
       call(me, [&](auto last) {
-        elsewhere.wait(false);  // what both called before is over on both
+        elsewhere.wait(false);  // earlier calls have completed on both ranks
         const auto begin = clock_type::now();
         me.expect(expected, last);
-        me.check(clock_type::now() - begin < hocket_test::rank_timeout / 3, "it waited as long as communicators do");
+        me.check(clock_type::now() - begin < hocket_test::rank_timeout / 3, "it waited for the default timeout");
         over = true;
         over.notify_all();
       });
@@ -62,8 +62,8 @@ void check_alone(hocket::errc expected, Call call) {
   });
 }
 
-TEST_CASE("a timeout and a stop token of gradients also bound their small sums") {
-  const hocket::parameter_layout none;  // so that there are no buckets, and the sums are all that travels
+TEST_CASE("a timeout and a stop token of gradients also apply to the sums of totals and norms") {
+  const hocket::parameter_layout none;  // without buckets, so that only the sums are sent
   const auto soon = hocket::with(hocket::timeout(300ms));
   const auto step = [](auto& gradients) {
     gradients.begin_microbatch(0, 1);
@@ -111,7 +111,7 @@ TEST_CASE("a timeout and a stop token of gradients also bound their small sums")
   });
 }
 
-TEST_CASE("a layout is compared within the timeout") {
+TEST_CASE("the comparison of layouts ends within the timeout") {
   check_alone(hocket::errc::timeout, [&](thread_rank& me, auto last) {
     last([&] {
       hocket::gradients<float>(me.comm(), small_layout(), hocket::last_microbatch, hocket::zero<0>,
@@ -122,13 +122,13 @@ TEST_CASE("a layout is compared within the timeout") {
 
 // ── Memory ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// A bucket that does not arrive before somebody waits for it, and then takes some time.
+/// The request of a bucket that does not complete before `wait` is called, and then takes some time.
 struct late {
   hocket::request started;
   std::chrono::milliseconds takes{};
   std::size_t bucket = 0;
   std::vector<std::size_t>* waited = nullptr;
-  const bool* shows = nullptr;  ///< from when on it tells that it has arrived
+  const bool* shows = nullptr;  ///< if true, `test` reports completion
 
   bool test() { return shows != nullptr && *shows && started.test(); }
   void wait() {
@@ -202,7 +202,7 @@ void check_peak(thread_rank& me, std::size_t in_flight, Sharding stage) {
   }
 }
 
-TEST_CASE("buckets on their way are as many as was said: the peak is that of the formula, to the byte") {
+TEST_CASE("the limit of buckets in flight holds: the peak of memory equals the formula, to the byte") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       for (const std::size_t in_flight : {0U, 1U, 2U, 4U, 100U}) {
@@ -220,13 +220,13 @@ double seconds_since(clock_type::time_point begin) {
   return std::chrono::duration<double>(clock_type::now() - begin).count();
 }
 
-TEST_CASE("what waits before it launches is told as waiting alone: no moment counts twice") {
+TEST_CASE("a wait before a launch counts only as exposed time: no time counts twice") {
   on_ranks(1, [](thread_rank& me) {
     const auto layout = uneven_layout(100);
     auto gradients = hocket::gradients<float>(me.comm(), layout, hocket::every_microbatch, hocket::zero<0>,
                                               hocket::options<>{}, late_reduction{20ms});
     const auto begin = clock_type::now();
-    for (int m = 0; m < 2; ++m) {  // nothing is formed: the second launch of a bucket waits for the first
+    for (int m = 0; m < 2; ++m) {  // nothing is computed: the second launch of a bucket waits for the first
       gradients.begin_microbatch(m, 2);
       gradients.end_microbatch(0, 1);
     }
@@ -235,16 +235,16 @@ TEST_CASE("what waits before it launches is told as waiting alone: no moment cou
     me.check(totals.exposed_seconds >= waited, [&] { return "waited " + std::to_string(totals.exposed_seconds); });
     me.check(totals.exposed_seconds + totals.driving_seconds <= took, [&] {
       return std::to_string(totals.exposed_seconds) + " s of waiting and " + std::to_string(totals.driving_seconds) +
-             " s of moving on in " + std::to_string(took) + " s";
+             " s of driving in " + std::to_string(took) + " s";
     });
   });
 }
 
-TEST_CASE("waits for parameters are told") {
+TEST_CASE("the time of waits for parameters is reported") {
   std::atomic<bool> waits{false};
   on_ranks(2, [&](thread_rank& me) {
     auto parameters = hocket::parameters<float>(me.comm(), small_layout(), hocket::zero<3>);
-    me.check(parameters.take_time().exposed_seconds == 0, "nothing was waited for");
+    me.check(parameters.take_time().exposed_seconds == 0, "time without a wait");
     if (me.rank() == 1) {
       waits.wait(false);
       std::this_thread::sleep_for(100ms);
@@ -256,15 +256,15 @@ TEST_CASE("waits for parameters are told") {
     parameters.wait(0);
     const double took = seconds_since(begin);
     const auto time = parameters.take_time();
-    me.check(time.exposed_seconds + time.driving_seconds <= took, "more than there was");
+    me.check(time.exposed_seconds + time.driving_seconds <= took, "more than elapsed");
     if (me.rank() == 0) me.check(time.exposed_seconds > 0.05, [&] { return std::to_string(time.exposed_seconds); });
-    me.check(parameters.take_time().exposed_seconds == 0, "what was told is not told again");
+    me.check(parameters.take_time().exposed_seconds == 0, "the time is reported twice");
   });
 }
 
 // ── Order ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-TEST_CASE("in forward order, what the next forward pass needs first leaves first and is waited for first") {
+TEST_CASE("buckets are sent and awaited in the layout's order, backward or forward") {
   on_ranks(3, [](thread_rank& me) {
     for (const auto order : {hocket::bucket_order::backward, hocket::bucket_order::forward}) {
       std::vector<std::size_t> left, waited, expected;
@@ -281,20 +281,20 @@ TEST_CASE("in forward order, what the next forward pass needs first leaves first
         for (std::size_t i = 3; i-- > 0;) {
           for (float& each : gradients.of(i)) each = static_cast<float>(i + 1);
           gradients.ready(i);
-          me.check(left.size() == (forward ? (i == 0 ? 3 : 0) : 3 - i), "when buckets leave");
+          me.check(left.size() == (forward ? (i == 0 ? 3 : 0) : 3 - i), "when buckets are sent");
         }
         gradients.end_microbatch(0, 1);
         const auto totals = gradients.finish_counts();
-        me.check(totals.count == 3, "the count is there");
-        me.check(waited.empty(), "no bucket was waited for");
+        me.check(totals.count == 3, "the count");
+        me.check(waited.empty(), "a bucket was awaited");
         optimizer.step(gradients, 1, 1 / totals.count);
         for (std::size_t i = 0; i < 3; ++i) {
           for (const float each : parameters.of(i)) {
             me.check(each == -static_cast<float>(step) * static_cast<float>(i + 1), "parameters");
           }
         }
-        me.check(left == expected, "the order of leaving");
-        me.check(waited == expected, "the order of waiting");
+        me.check(left == expected, "the order of sends");
+        me.check(waited == expected, "the order of waits");
         left.clear();
         waited.clear();
       }
@@ -302,7 +302,7 @@ TEST_CASE("in forward order, what the next forward pass needs first leaves first
   });
 }
 
-TEST_CASE("calls on replicas match, also where buckets have come to some ranks before the counts and to others after") {
+TEST_CASE("calls on replicas match, even if buckets arrive on some ranks before the counts and on others after") {
   on_ranks(4, [](thread_rank& me) {
     const auto inside = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
     const auto across = hocket::split(me.comm(), hocket::color{me.rank() % 2}, hocket::key{me.rank()});
@@ -334,9 +334,9 @@ TEST_CASE("calls on replicas match, also where buckets have come to some ranks b
   });
 }
 
-// ── Giving up ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Abandoned steps ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// Begins a step of three microbatches, and leaves it somewhere: between, in, or after them.
+/// Begins a step of three microbatches, and stops at position `where`: between, in, or after the microbatches.
 template <class Gradients>
 void leave_a_step(Gradients& gradients, int where) {
   const auto& layout = gradients.layout();
@@ -361,14 +361,14 @@ void check_abandon(int ranks, Make make) {
           me.at([&] { return "left at " + std::to_string(where) + " by " + std::to_string(culprit); });
           const auto totals = [&] {
             if (me.rank() != culprit) return take_step(gradients, {me.rank(), ranks, 3, 0});
-            if (where < 0) return gradients.abandon(3);  // it has not even begun
+            if (where < 0) return gradients.abandon(3);  // the step has not begun
             leave_a_step(gradients, where);
             return where % 2 == 0 ? gradients.abandon() : gradients.abandon(3);
           }();
           me.check(totals.abandoned == 1, [&] { return std::to_string(totals.abandoned) + " abandoned"; });
           me.check(!hocket::norm(gradients).finite, "the norm of an abandoned step");
           me.expect(hocket::errc::invalid_argument, [&] { gradients.use(); });
-          me.check(take_step(gradients, {me.rank(), ranks, 2, 1}).abandoned == 0, "the next step is none of that");
+          me.check(take_step(gradients, {me.rank(), ranks, 2, 1}).abandoned == 0, "the next step is abandoned");
           const auto expected = sequential_sum(gradients.layout(), {0, ranks, 2, 1});
           for (std::size_t b = 0; b < gradients.layout().buckets(); ++b) {
             const auto range = gradients.own_range(b);
@@ -379,7 +379,7 @@ void check_abandon(int ranks, Make make) {
           }
         }
       }
-      gradients.abandon();  // between steps: this rank alone
+      gradients.abandon();  // between steps: on this rank alone
       me.expect(hocket::errc::invalid_argument, [&] { hocket::norm(gradients); });
       me.expect(hocket::errc::invalid_argument, [&] { gradients.abandon(0); });
       gradients.begin_microbatch(0, 2);
@@ -389,7 +389,7 @@ void check_abandon(int ranks, Make make) {
   });
 }
 
-TEST_CASE("a step that one rank gives up is void on all, and the next one is clean") {
+TEST_CASE("a step that one rank abandons is abandoned on all ranks, and the next step is correct") {
   for (const int ranks : {1, 2, 3, 5}) {
     check_abandon(ranks, [](thread_rank& me, auto use) {
       auto made = hocket::gradients<double>(me.comm(), small_layout(), hocket::last_microbatch, hocket::zero<0>);
@@ -413,8 +413,8 @@ TEST_CASE("a step that one rank gives up is void on all, and the next one is cle
   });
 }
 
-/// One step of a model whose parameters are fetched for each layer. After `computed` of its computations, forward and
-/// backward, this rank computes nothing any more, but goes on through the layers with the others.
+/// One step of a model whose parameters are gathered for each layer. After `computed` of its computations, forward and
+/// backward, this rank stops computing, but continues through the layers with the other ranks.
 template <class Gradients, class Parameters>
 void go_through(Gradients& gradients, Parameters& parameters, int microbatches, int computed) {
   const std::size_t layers = gradients.layout().parameters();
@@ -438,8 +438,8 @@ void go_through(Gradients& gradients, Parameters& parameters, int microbatches, 
   }
 }
 
-TEST_CASE("zero<3>: who gives a step up, or has no data, goes through its layers with the others") {
-  constexpr std::size_t layers = 9;  // more than may be on their way at once
+TEST_CASE("zero<3>: a rank that abandons a step or has no data can pass through the layers with the others") {
+  constexpr std::size_t layers = 9;  // more than can be in flight at the same time
   constexpr int all_of_it = 1 << 20;
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
@@ -457,11 +457,11 @@ TEST_CASE("zero<3>: who gives a step up, or has no data, goes through its layers
           const bool stops = me.rank() == ranks - 1;
           go_through(gradients, parameters, microbatches, stops ? computed : all_of_it);
           const auto totals = stops ? gradients.abandon(microbatches) : gradients.finish();
-          me.check(totals.abandoned == 1 && !hocket::norm(gradients).finite, "the step was given up");
+          me.check(totals.abandoned == 1 && !hocket::norm(gradients).finite, "the step is not abandoned");
 
           const bool idle = stops && computed == 0;
           go_through(gradients, parameters, microbatches, idle ? 0 : all_of_it);
-          me.check(gradients.finish().abandoned == 0, "the next step is none of that");
+          me.check(gradients.finish().abandoned == 0, "the next step is abandoned");
           const double wanted = microbatches * (computed == 0 ? ranks - 1 : ranks);
           for (std::size_t b = 0; b < layers; ++b) {
             const hocket::element_range own = gradients.own_range(b), whole = layout.of(layout.members(b).front());
@@ -476,7 +476,7 @@ TEST_CASE("zero<3>: who gives a step up, or has no data, goes through its layers
   }
 }
 
-/// Throws where rank `at` of the group begins to reduce bucket 1.
+/// Throws when rank `at` of the group begins to reduce bucket 1.
 struct throwing_reduction : hocket::plain_reduction {
   int at = 0;
 
@@ -488,7 +488,7 @@ struct throwing_reduction : hocket::plain_reduction {
   }
 };
 
-TEST_CASE("a reduction that throws where it begins ends the step on all ranks, in its words") {
+TEST_CASE("a reduction that throws when it begins ends the step on all ranks, with its message") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       throwing_reduction reduction;
@@ -504,7 +504,7 @@ TEST_CASE("a reduction that throws where it begins ends the step on all ranks, i
       const bool culprit = me.rank() == reduction.at;
       me.check(culprit ? said == "no codebook" : said.find("bucket 1 did not begin: no codebook") != std::string::npos,
                [&] { return said; });
-      me.check(me.comm().revoked(), "the communicator has not ended");
+      me.check(me.comm().revoked(), "the communicator is not revoked");
     });
   }
 }

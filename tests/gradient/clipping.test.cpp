@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norm and clipping of a model that is spread over data-, pipeline- and tensor-parallel ranks, in numbers that others
-// got wrong; and that a gradient that is not finite on any of these ranks skips the step on all.
+// Norm and clipping of a model on data-, pipeline- and tensor-parallel ranks, with numbers that other implementations
+// got wrong. If a gradient is not finite on one of these ranks, all ranks skip the step.
 #include <hocket/parallel.hpp>
 
 #include "support/catch.hpp"
@@ -30,19 +30,19 @@ auto mesh_of_stage(const Comm& comm, int data, int tensor) {
   return hocket::mesh<"dp", "tp">(comm, {data, tensor});
 }
 
-/// The data-parallel rank's summand of a gradient that adds up to `value`: a float without rounding.
+/// Returns the data-parallel rank's summand of a gradient with the sum `value`, without rounding.
 float summand(float value, int rank, int ranks) { return rank == 0 ? value - static_cast<float>(ranks - 1) : 1.0F; }
 
-/// Which part of `all` elements a pipeline stage has: any, without overlap.
+/// Number of elements of a pipeline stage. The stages divide `all` elements without overlap.
 std::size_t elements_of(std::size_t all, int stage, int stages) {
   const auto s = static_cast<std::size_t>(stage), n = static_cast<std::size_t>(stages);
   return all * (s + 1) / n - all * s / n;
 }
 
-/// A model of two parameters: one whose elements are dealt out, and one that tensor-parallel ranks have copies of.
+/// A model of two parameters: the elements of one are sliced, and tensor-parallel ranks have copies of the other.
 struct model {
-  std::size_t sliced = 0;  ///< elements of the whole model, dealt to stages, and in each to tensor-parallel ranks
-  float sliced_value = 0;  ///< of their gradient
+  std::size_t sliced = 0;  ///< elements of the whole model, divided among stages, and then among tensor-parallel ranks
+  float sliced_value = 0;  ///< each element of their gradient
   std::size_t copied = 0;
   float copied_value = 0;
 
@@ -92,7 +92,7 @@ void check_clipping(thread_rank& me, const std::array<int, 3>& extents, const mo
   const double factor = found.step_factor(1, most);
   optimizer.step(gradients, 1, factor);
 
-  // What was moved has the norm that it was clipped to: counted by hand, over all ranks, each element once.
+  // The change of the parameters has the clipped norm, computed here over all ranks with each element once.
   const double expected = what.norm() > most ? most / what.norm() : 1;
   double squares = 0;
   for (const std::size_t i : {0U, 1U}) {
@@ -128,14 +128,14 @@ void check_everywhere(const model& what, double most) {
   }
 }
 
-TEST_CASE("copies of squares that sum to 800 have the norm 28.284, and not 40, on two tensor-parallel ranks") {
+TEST_CASE("copies with a sum of squares of 800 have the norm 28.284, and not 40, on tensor-parallel ranks") {
   const model what{.copied = 8, .copied_value = 10};
   CHECK(what.norm() == Approx(28.284).epsilon(1e-4));
   check_everywhere(what, 10);
   check_everywhere(what, 30);  // more than 28.284, less than 40: nothing is clipped
 }
 
-TEST_CASE("squares that sum to 120 over stages and slices have the norm 10.954") {
+TEST_CASE("gradients with a sum of squares of 120 over stages and slices have the norm 10.954") {
   const model what{.sliced = 26, .sliced_value = 2, .copied = 4, .copied_value = 2};
   CHECK(what.norm() == Approx(10.954).epsilon(1e-4));
   check_everywhere(what, 1);
@@ -157,7 +157,7 @@ void check_skipped(thread_rank& me, const std::array<int, 3>& extents, When when
   hocket::loss_scale scale({.initial = 1024, .interval = 1});
   double expected_scale = 1024;
   std::uint64_t expected_steps = 0;
-  // Each rank in turn has an infinity, in a parameter of which it may have a copy that does not count; then none has.
+  // Each rank in turn has an infinity, possibly in a copy that does not count in the norm; at the end no rank has one.
   for (int culprit = 0; culprit <= me.size(); ++culprit) {
     gradients.begin_microbatch(0, 1);
     for (std::size_t i = 2; i-- > 0;) {
@@ -179,7 +179,7 @@ void check_skipped(thread_rank& me, const std::array<int, 3>& extents, When when
   }
 }
 
-TEST_CASE("an infinity on one rank of any axis skips the step on all; scales and counts of steps stay equal") {
+TEST_CASE("an infinity on one rank of any axis makes all ranks skip the step, with equal scales and step counts") {
   for (const std::array<int, 3>& extents :
        {std::array{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {2, 2, 2}, {3, 2, 1}, {1, 4, 2}}) {
     on_ranks(extents[0] * extents[1] * extents[2], [&](thread_rank& me) {

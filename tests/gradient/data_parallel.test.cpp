@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which two groups make a hybrid one. Two that have more ranks in common than this one would add gradients up twice, and
-// train without a word.
+// Which two groups can form a hybrid group. Groups with more common ranks than this rank would add gradients twice
+// without an error.
 #include <hocket/gradient/data_parallel.hpp>
 #include <hocket/group/split.hpp>
 #include <hocket/parallel.hpp>
@@ -26,10 +26,10 @@ void check_not_crossing(thread_rank& me, const Comm& shards, const Comm& replica
            [&] { return found ? found->what() : ""; });
   int one = 1;
   hocket::all_reduce(me.comm(), hocket::in_place(std::span(&one, 1)));
-  me.check(one == me.size(), "the communicator goes on");
+  me.check(one == me.size(), "the communicator has failed");
 }
 
-TEST_CASE("groups that have more ranks in common than one make no hybrid group, on any rank") {
+TEST_CASE("groups with more than one common rank are rejected as a hybrid group, on every rank") {
   for (const auto& [copies, parts] : {std::pair(2, 2), {3, 2}, {2, 3}, {2, 4}}) {
     on_ranks(copies * parts, [&, copies = copies, parts = parts](thread_rank& me) {
       const auto ranks = hocket::mesh<"replica", "shard">(me.comm(), {copies, parts});
@@ -44,7 +44,7 @@ TEST_CASE("groups that have more ranks in common than one make no hybrid group, 
   }
 }
 
-TEST_CASE("groups that cross make one, also where one of them is this rank alone") {
+TEST_CASE("groups with one common rank form a hybrid group, even if one of them has a single rank") {
   for (const auto& [copies, parts] : {std::pair(1, 1), {1, 3}, {3, 1}, {2, 3}, {4, 2}}) {
     on_ranks(copies * parts, [&, copies = copies, parts = parts](thread_rank& me) {
       const auto ranks = hocket::mesh<"replica", "shard">(me.comm(), {copies, parts});
@@ -53,7 +53,7 @@ TEST_CASE("groups that cross make one, also where one of them is this rank alone
       const auto alone = hocket::split(me.comm(), hocket::color{me.rank()}, hocket::key{0});
       const auto again = hocket::split(shard, hocket::color{0}, hocket::key{shard.rank()});
       const auto group = hocket::hybrid(shard, replica);
-      me.check(group.shards == &shard && group.replicas == &replica, "not the groups that were given");
+      me.check(group.shards == &shard && group.replicas == &replica, "not the given groups");
       static_cast<void>(hocket::hybrid(replica, shard));
       static_cast<void>(hocket::hybrid(again, replica));
       static_cast<void>(hocket::hybrid(alone, me.comm()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Layouts that differ between ranks, also those that move equally many bytes: an error on all ranks, which says where.
+// Layouts that differ between ranks, even with equal numbers of bytes, cause an error on all ranks that names both.
 #include <hocket/gradient/layout_agreement.hpp>
 
 #include "support/catch.hpp"
@@ -25,7 +25,7 @@ const std::vector<hocket::parameter> ordinary = {{"embedding", 100}, {"weights",
 
 struct difference {
   parameter_layout layout;
-  std::string words;  ///< of the one that differs
+  std::string words;  ///< part of the error
 };
 
 std::vector<difference> differences() {
@@ -52,7 +52,7 @@ std::vector<difference> differences() {
   };
 }
 
-/// On every rank, `make(layout)` has to fail with these words; afterwards the communicator still works.
+/// Checks that `make(layout)` fails on every rank with the expected text, and that the communicator still works.
 template <class Make>
 void check_refused(thread_rank& me, int culprit, Make make) {
   for (const difference& each : differences()) {
@@ -66,11 +66,11 @@ void check_refused(thread_rank& me, int culprit, Make make) {
              [&] { return "'" + words + "' is not in: " + (found ? found->what() : ""); });
     int one = 1;
     hocket::all_reduce(me.comm(), hocket::in_place(std::span(&one, 1)));
-    me.check(one == me.size(), "the communicator goes on");
+    me.check(one == me.size(), "the communicator has failed");
   }
 }
 
-TEST_CASE("layouts that differ are refused on every rank, with the first parameter that differs") {
+TEST_CASE("layouts that differ are rejected on every rank, with the first parameter that differs") {
   for (const int ranks : {2, 3, 5, 8}) {
     on_ranks(ranks, [ranks](thread_rank& me) {
       check_refused(me, ranks - 1, [&](const parameter_layout& layout) {
@@ -83,7 +83,7 @@ TEST_CASE("layouts that differ are refused on every rank, with the first paramet
   }
 }
 
-TEST_CASE("a replica whose layout differs is refused on all that share a part with it") {
+TEST_CASE("a replica with a different layout is rejected on all ranks that share a part with it") {
   on_ranks(4, [](thread_rank& me) {
     const auto inside = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
     const auto across = hocket::split(me.comm(), hocket::color{me.rank() % 2}, hocket::key{me.rank()});
@@ -96,7 +96,7 @@ TEST_CASE("a replica whose layout differs is refused on all that share a part wi
   });
 }
 
-TEST_CASE("equal layouts agree, and how many buckets may be on their way is each rank's own") {
+TEST_CASE("equal layouts agree, even if the limits of buckets in flight differ") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       const auto in_flight = static_cast<std::size_t>(me.rank());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How much of the communication a backward pass hides, in virtual time.
+// The part of the communication that a backward pass hides, in virtual time.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/sim.hpp>
 
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Layers of equal size, each a bucket; about as long to compute as to communicate.
+/// Layers of equal size, one bucket each. Their computation takes about as long as their communication.
 constexpr std::size_t layers = 24;
 constexpr std::size_t layer_elements = 64 * 1024;
 constexpr double layer_seconds = 1.2e-3;
@@ -22,11 +22,11 @@ constexpr hocket::plan::cost_model machine{.latency = 5e-6, .seconds_per_byte = 
 hocket::parameter_layout layout_of_layers() {
   std::vector<hocket::parameter> parameters;
   for (std::size_t i = 0; i < layers; ++i) parameters.push_back({"layer " + std::to_string(i), layer_elements});
-  // Ranks that share a thread can't wait for one of many buckets before the next one is formed.
+  // Ranks that share a thread cannot wait for one of many buckets before the next one is computed.
   return hocket::parameter_layout(parameters, {.first_elements = 1, .elements = 1, .in_flight = layers});
 }
 
-/// Seconds of one step beyond what its backward pass computes.
+/// Seconds of one step beyond the computation of its backward pass.
 template <class When, class Sharding>
 double exposed_seconds(int ranks, bool overlap, When when, Sharding sharding) {
   hocket::sim::world world(ranks, machine);
@@ -44,7 +44,7 @@ double exposed_seconds(int ranks, bool overlap, When when, Sharding sharding) {
       for (float& each : gradients.of(i)) each += 1;
       if (overlap) gradients.ready(i);
     }
-    gradients.end_microbatch(0, 1);  // all that is not ready leaves now
+    gradients.end_microbatch(0, 1);  // buckets that are not ready are sent now
   }
   world.run();
   return world.now() - layers * layer_seconds;
@@ -57,7 +57,7 @@ void check_overlap(When when, Sharding sharding) {
     const double without = exposed_seconds(ranks, false, when, sharding);
     INFO(ranks << " ranks, stage " << Sharding::stage << ": exposed " << with * 1e3 << " ms of " << without * 1e3
                << " ms");
-    CHECK(with > 0);  // the last bucket has nothing to hide behind
+    CHECK(with > 0);  // no computation overlaps with the last bucket
     CHECK(with <= 0.4 * without);
   }
 }

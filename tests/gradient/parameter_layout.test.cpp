@@ -23,7 +23,7 @@ std::vector<parameter> parameters_of(const std::vector<std::size_t>& sizes) {
   return made;
 }
 
-/// Sizes without a pattern, zero among them.
+/// Pseudo-random sizes, some of them zero.
 std::vector<std::size_t> sizes_of(std::uint64_t seed, std::size_t count) {
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < count; ++i) {
@@ -37,7 +37,7 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
   std::size_t end = 0;
   for (std::size_t b = 0; b < layout.buckets(); ++b) {
     const element_range whole = layout.bucket(b);
-    REQUIRE(whole.first == end);  // buckets lie one after the other
+    REQUIRE(whole.first == end);  // buckets are contiguous
     std::size_t at = whole.first;
     for (const std::size_t i : layout.members(b)) {
       REQUIRE(layout.bucket_of(i) == b);
@@ -47,7 +47,7 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
     }
     end = whole.end();
     REQUIRE(at == end);
-    // Closed when it has reached its limit: not before, and by its last member.
+    // A bucket is closed when it has reached its limit: not before, and by its last member.
     const std::size_t limit = b == 0 ? limits.first_elements : limits.elements;
     const element_range last = layout.of(layout.members(b).back());
     const bool ends_unit = layout[layout.members(b).back()].begins_unit;
@@ -57,7 +57,7 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
       std::size_t cut = whole.first, least = whole.size, most = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         const element_range piece = layout.piece(b, rank, ranks);
-        REQUIRE(piece.first == cut);  // pieces too
+        REQUIRE(piece.first == cut);  // pieces are contiguous
         REQUIRE(piece.size % layout_block == 0);
         cut = piece.end();
         least = std::min(least, piece.size);
@@ -70,7 +70,7 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
   REQUIRE(end == layout.size());
 }
 
-TEST_CASE("a layout puts each parameter in one bucket, from the last of the forward pass on") {
+TEST_CASE("a layout puts each parameter in one bucket, beginning with the last of the forward pass") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const std::vector<std::size_t> sizes = sizes_of(seed, seed);
     for (const bucket_limits limits : {bucket_limits{}, bucket_limits{1024, 4096}, bucket_limits{0, 0}}) {
@@ -101,7 +101,7 @@ TEST_CASE("no bucket has parameters of two units") {
   }
 }
 
-TEST_CASE("a first bucket of 1 MiB, then of 25 MiB") {
+TEST_CASE("the first bucket has 1 MiB, further buckets have up to 25 MiB") {
   const parameter_layout layout(parameters_of(std::vector<std::size_t>(100, 1 << 18)));  // of 1 MiB each
   REQUIRE(layout.buckets() == 5);
   CHECK(layout.bucket(0).size == std::size_t{1} << 18);
@@ -110,7 +110,7 @@ TEST_CASE("a first bucket of 1 MiB, then of 25 MiB") {
   CHECK(layout.find("p7") == 7);
 }
 
-TEST_CASE("limits in bytes are those of the type that is added") {
+TEST_CASE("limits in bytes are converted by the size of the type that is added") {
   const std::vector<std::size_t> sizes(4, 1 << 17);  // of 1 MiB each as doubles
   CHECK(parameter_layout(parameters_of(sizes), bucket_limits::of<double>()).bucket(0).size == std::size_t{1} << 17);
   CHECK(parameter_layout(parameters_of(sizes), bucket_limits::of<float>()).bucket(0).size == std::size_t{1} << 18);
@@ -119,7 +119,7 @@ TEST_CASE("limits in bytes are those of the type that is added") {
   CHECK(bucket_limits::of<float>(1, 9).elements == 3);
 }
 
-TEST_CASE("pieces of any range make it up, also where its last block is not whole") {
+TEST_CASE("the pieces of a range cover it, even if its last block is not whole") {
   for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 100U, 128U, 1000U, 4097U}) {
     for (const int ranks : {1, 2, 3, 5, 7, 8, 100}) {
       std::size_t end = 17;
@@ -134,7 +134,7 @@ TEST_CASE("pieces of any range make it up, also where its last block is not whol
   }
 }
 
-TEST_CASE("parts of parameters are visited once each, in what is asked for") {
+TEST_CASE("visit_parts visits each part of a parameter in the given range once") {
   const parameter_layout layout(parameters_of({100, 0, 64, 1, 300}));
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     std::vector<std::size_t> seen(layout.parameters());
@@ -153,7 +153,7 @@ TEST_CASE("parts of parameters are visited once each, in what is asked for") {
   }
 }
 
-TEST_CASE("what a layout can't be made of is refused") {
+TEST_CASE("duplicate names, sizes that are too large and unknown names are rejected") {
   const auto what = [](auto call) {
     try {
       call();

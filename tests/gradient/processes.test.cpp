@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// Gradients and optimizers between processes, over shared memory and over TCP; and how much of the communication is
-// hidden where every message takes 2 ms longer.
+// Gradients and optimizers between processes, over shared memory and over TCP; and the part of the communication that
+// is hidden if every message takes 2 ms longer.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/norm.hpp>
 #include <hocket/group/adapted.hpp>
@@ -35,7 +35,7 @@ using namespace ucx_test;
 using namespace hocket_test::gradient;
 using namespace std::chrono_literals;
 
-/// A number that tells all bits of the parameters, the same on all ranks.
+/// Trains, and returns a hash of all bits of the parameters, which is equal on all ranks.
 template <class When, class Sharding>
 std::uint64_t trained(communicator& comm, When when, Sharding sharding) {
   const auto layout = small_layout();
@@ -64,7 +64,7 @@ TEST_CASE("processes train the same bits at every stage") {
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
               const std::uint64_t plain = trained(comm, hocket::last_microbatch, hocket::zero<0>);
-              // As one process alone: a group of this rank.
+              // Like one process alone: a group of this rank.
               auto alone = hocket::split(comm, hocket::color{comm.rank()}, hocket::key{0});
               found.equal(plain, trained(alone, hocket::last_microbatch, hocket::zero<0>), "one process");
               found.equal(trained(comm, hocket::last_microbatch, hocket::zero<1>), plain, "zero<1>");
@@ -75,7 +75,7 @@ TEST_CASE("processes train the same bits at every stage") {
   }
 }
 
-TEST_CASE("processes with different layouts are told which parameter differs") {
+TEST_CASE("processes with different layouts get an error that names the parameter that differs") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(3, way, [](communicator& comm, findings& found) {
@@ -88,12 +88,12 @@ TEST_CASE("processes with different layouts are told which parameter differs") {
             }
             found.expect(what.find("rank 0 has parameter 1 'bias' of 64 elements in bucket 0, rank 2 has parameter 1 "
                                    "'gain'") != std::string::npos,
-                         "it said: " + what);
+                         "the message: " + what);
           }) == "");
   }
 }
 
-/// Stops this process, which is killed when the others have waited for it in vain.
+/// Stops this process. A child kills it after the others have waited for it without success.
 void stop_and_die() {
   if (::fork() == 0) {
     ::sleep(3);
@@ -103,7 +103,7 @@ void stop_and_die() {
   ::raise(SIGSTOP);
 }
 
-/// Steps of zero<3> on shards and replicas, until one fails. Rank 2 stops after the fifth.
+/// Runs steps of zero<3> on shards and replicas until one fails. Rank 2 stops after the fifth step.
 void train_until_failure(const communicator& comm, findings& found) {
   const auto ranks = hocket::mesh<"replica", "shard">(comm, {2, 2});
   const auto& shards = ranks.along<"shard">();
@@ -132,11 +132,11 @@ void train_until_failure(const communicator& comm, findings& found) {
   }
 }
 
-// What was to be sent to the one that stopped is given up when UCX's own objects go. Rank 3 waits for it in any case; the
-// others may also wait for rank 3, and that is gone where it was the first to have waited too long.
-TEST_CASE("where a process is stopped in a step, each of the others ends with an error") {
+// Messages to the stopped process are cancelled when the UCX objects are destroyed. Rank 3 waits for that process in
+// any case; the other ranks may also wait for rank 3, which has left if it was the first to time out.
+TEST_CASE("if a process is stopped during a step, each of the others ends with an error") {
   const auto train = [](const world& where, findings& found) {
-    ::mallopt(M_PERTURB, 0xa5);  // memory that is used after it was freed makes no sense
+    ::mallopt(M_PERTURB, 0xa5);  // fills freed memory, to show its use
     try {
       const auto comm = hocket::ucx::connect(where, {.timeout = 1s});
       train_until_failure(comm, found);
@@ -144,7 +144,7 @@ TEST_CASE("where a process is stopped in a step, each of the others ends with an
     } catch (const hocket::error& cause) {
       const bool others_left = where.rank != 3 && cause.code() == hocket::errc::peer_lost;
       found.expect(cause.code() == hocket::errc::timeout || others_left, cause.what());
-      found.expect(cause.context().peer >= 0, std::string("nobody is blamed: ") + cause.what());
+      found.expect(cause.context().peer >= 0, std::string("no peer is named: ") + cause.what());
     }
   };
   for (int round = 0; round < 2; ++round) {
@@ -157,7 +157,7 @@ TEST_CASE("where a process is stopped in a step, each of the others ends with an
   }
 }
 
-/// Every step of every rank takes 2 ms longer.
+/// Faults that delay every step of every rank by 2 ms.
 hocket::adaptor::faults slow_links(int ranks) {
   hocket::adaptor::faults all;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -191,7 +191,7 @@ double exposed_seconds(const Comm& comm, bool overlap) {
   return gradients.finish().exposed_seconds;
 }
 
-TEST_CASE("where messages take 2 ms longer, a backward pass hides at least 60 % of its communication") {
+TEST_CASE("if messages take 2 ms longer, a backward pass hides at least 60 % of its communication") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {

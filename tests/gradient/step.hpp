@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A step whose gradient is known: microbatches of unequal size, parameters of unequal size, and one that is not used.
+/// A step with a known gradient: microbatches of unequal size, parameters of unequal size, and an unused parameter.
 /// Every number is a function of (step, rank, microbatch, parameter, element), of magnitudes from 2^-12 to 2^12.
 #pragma once
 
@@ -46,7 +46,7 @@ inline std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Of either sign, with magnitudes that differ.
+/// Returns a number of either sign; magnitudes differ.
 inline double number(std::uint64_t which) {
   const std::uint64_t bits = mixed(which + 1);
   const double fraction = static_cast<double>(bits >> 12) / static_cast<double>(std::uint64_t{1} << 52);
@@ -60,7 +60,7 @@ inline double gradient_of(int step, int rank, int microbatch, std::size_t parame
       element);
 }
 
-/// Unequal, and zero for some.
+/// Number of tokens of a microbatch: unequal, and zero for some.
 inline int tokens_of(int rank, int microbatch) { return (rank * 7 + microbatch * 3) % 5; }
 
 template <class T>
@@ -93,7 +93,7 @@ auto take_step(Gradients& gradients, const position& at) {
 }
 
 struct expected_step {
-  std::vector<double> gradient;  ///< as the layout lies
+  std::vector<double> gradient;  ///< in the layout's order
   double loss = 0;
   double count = 0;
 };
@@ -116,7 +116,7 @@ inline expected_step sequential_sum(const hocket::parameter_layout& layout, cons
   return expected;
 }
 
-// ── The same global batch, spread in any way ───────────────────────────────────────────────────────────────────────
+// ── The same global batch, distributed in any way ──────────────────────────────────────────────────────────────────
 
 inline constexpr int samples = 40;
 
@@ -124,7 +124,7 @@ inline float sample_gradient(int sample, std::size_t parameter, std::size_t elem
   return static_cast<float>(gradient_of(1, 0, sample, parameter, element));
 }
 
-/// Rank r of n takes a part of the samples, cut into microbatches; each sample's gradient is added exactly.
+/// Rank r of n takes a part of the samples, divided into microbatches; each sample's gradient is added exactly.
 template <class Gradients>
 void take_exact_step(Gradients& gradients, int rank, int ranks, int microbatches) {
   const hocket::parameter_layout& layout = gradients.layout();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gradients of tensors that are placed in different ways along a model axis: their sum over the data axis, and the norm
+// Gradients of tensors with different placements along a model axis: their sum over the data axis, and the norm
 // of the whole model's gradient, in which each element counts once.
 #include <hocket/gradient/norm.hpp>
 #include <hocket/gradient/typed.hpp>
@@ -36,13 +36,13 @@ void check_meshes(When when, Stage stage) {
       using copied = hocket::tensor<float, vector, mesh_type, on<"dp", replicated>, on<"tp", invariant>>;
       using sliced_gradient = hocket::tensor<float, vector, mesh_type, on<"dp", partial<sum>>, on<"tp", shard<0>>>;
       using copied_gradient = hocket::tensor<float, vector, mesh_type, on<"dp", partial<sum>>, on<"tp", invariant>>;
-      constexpr std::size_t cut = 501, whole = 77;  // neither can be divided
+      constexpr std::size_t cut = 501, whole = 77;  // odd sizes
       const sliced weights(ranks, {cut});
       const copied bias(ranks, {whole});
       const hocket::parameter_layout layout(
           {hocket::parameter_of<"dp">("weights", weights), hocket::parameter_of<"dp">("bias", bias)});
       me.check(layout[0].counts_in_norm && layout[1].counts_in_norm == (ranks.template coordinate<"tp">() == 0),
-               "who counts");
+               "the ranks that count");
 
       auto gradients = hocket::gradients<float>(ranks.template along<"dp">(), layout, when, stage);
       sliced_gradient of_weights(ranks, {cut});
@@ -82,7 +82,7 @@ void check_norm_without_the_model(When when, Stage stage) {
       using placed =
           hocket::tensor<float, vector, mesh_type, on<"dp", invariant>, on<"tp", shard<0>>, on<"rows", invariant>>;
       const auto weights = hocket::parameter_of<"dp">("weights", placed(ranks, {7}));
-      me.check(weights.model_ranks == model * rows, "how many ranks have a part of it");
+      me.check(weights.model_ranks == model * rows, "the number of ranks with a part of it");
       const auto step = [&](const hocket::parameter_layout& layout, auto use) {
         auto gradients = hocket::gradients<float>(ranks.template along<"dp">(), layout, when, stage);
         gradients.begin_microbatch(0, 1);
@@ -112,14 +112,14 @@ void check_norm_without_the_model(When when, Stage stage) {
   }
 }
 
-TEST_CASE("a norm without those who have other parts of a typed parameter is refused on all ranks, at every stage") {
+TEST_CASE("a norm without the ranks that have other parts of a typed parameter is rejected, at every stage") {
   check_norm_without_the_model(hocket::last_microbatch, hocket::zero<0>);
   check_norm_without_the_model(hocket::last_microbatch, hocket::zero<1>);
   check_norm_without_the_model(hocket::every_microbatch, hocket::zero<2>);
   check_norm_without_the_model(hocket::every_microbatch, hocket::zero<3>);
 }
 
-TEST_CASE("a gradient is refused by an accumulator over other axes, also where these have as many ranks") {
+TEST_CASE("a gradient is rejected by an accumulator over other axes, even if these have as many ranks") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -147,7 +147,7 @@ TEST_CASE("a gradient is refused by an accumulator over other axes, also where t
   });
 }
 
-TEST_CASE("... and taken where shards and replicas are the data axes together") {
+TEST_CASE("a gradient is accepted by a hybrid group if shards and replicas are its data axes, and rejected otherwise") {
   on_ranks(8, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"replica", "dp", "tp">(me.comm(), {2, 2, 2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;

@@ -39,7 +39,7 @@ using hocket_test::thread_rank;
 constexpr int three_steps = 3;
 constexpr double clipped_at = 2000;
 
-/// Three steps on the same global batch, however many ranks share it. Gives the parameters and all norms.
+/// Runs three steps on the same global batch, for any number of ranks. Returns the parameters and all norms.
 template <class P, class F, class Rule, class When, class Sharding>
 std::pair<std::vector<P>, std::vector<double>> train(thread_rank& me, int microbatches, const Rule& rule, When when,
                                                      Sharding sharding) {
@@ -80,14 +80,14 @@ void check_stages(const std::string& name, const Rule& rule) {
   }
 }
 
-TEST_CASE("exact sums train the same bits at every stage, on any number of ranks, in any microbatches") {
+TEST_CASE("exact sums train the same bits at every stage, with any number of ranks and microbatches") {
   check_stages<float, float>("adamw", hocket::adamw{});
   check_stages<hocket::bfloat16, float>("adamw, bfloat16", hocket::adamw{});
   check_stages<float, float>("sgd", hocket::sgd{.weight_decay = 0.01, .nesterov = true});
   check_stages<float, float>("lion", hocket::lion{.weight_decay = 0.1});
 }
 
-/// Three steps of one microbatch on floats that are rounded at each addition, over the ranks of `group`.
+/// Runs three steps of one microbatch over the ranks of `group`, with floats that are rounded at each addition.
 template <class Over, class When, class Sharding, class Options>
 std::vector<float> train_floats(thread_rank& me, const Over& group, When when, Sharding sharding,
                                 const Options& options) {
@@ -103,7 +103,7 @@ std::vector<float> train_floats(thread_rank& me, const Over& group, When when, S
   return all_values(parameters);
 }
 
-/// That every stage has the same bits, and both times of reduction at stage 0.
+/// Checks that every stage has the same bits, and both times of reduction at stage 0.
 template <class Over, class Options>
 void check_float_stages(thread_rank& me, const Over& group, const Options& options) {
   const auto train = [&](auto when, auto sharding) { return train_floats(me, group, when, sharding, options); };
@@ -117,7 +117,7 @@ void check_float_stages(thread_rank& me, const Over& group, const Options& optio
   check("zero<3>", train(hocket::every_microbatch, hocket::zero<3>));
 }
 
-TEST_CASE("reduced in pieces, floats too have the same bits at every stage, whatever algorithm adds them") {
+TEST_CASE("with piecewise reduction, floats have the same bits at every stage, for each algorithm") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       check_float_stages(me, me.comm(), hocket::options<>{});
@@ -127,7 +127,7 @@ TEST_CASE("reduced in pieces, floats too have the same bits at every stage, what
   }
 }
 
-TEST_CASE("the same with replicas") {
+TEST_CASE("with piecewise reduction, floats have the same bits at every stage with replicas") {
   on_ranks(6, [](thread_rank& me) {
     const auto shards = hocket::split(me.comm(), hocket::color{me.rank() / 3}, hocket::key{me.rank()});
     const auto replicas = hocket::split(me.comm(), hocket::color{me.rank() % 3}, hocket::key{me.rank()});
@@ -135,7 +135,7 @@ TEST_CASE("the same with replicas") {
   });
 }
 
-TEST_CASE("rules are their formulas") {
+TEST_CASE("update rules match their formulas") {
   using state = std::array<double*, 2>;
   double p = 0.5, m = 0, v = 0;
   const double b1 = 0.9, b2 = 0.999, decay = 0.01, rate = 0.1;
@@ -191,14 +191,14 @@ void check_ledger(thread_rank& me, When when, Sharding sharding) {
       me.check(ledger.bytes() == expected.total(), "the total");
     }
     const std::size_t most = expected.gradients + hocket::passing_bytes<float>(buckets, buckets.size());
-    me.check(ledger.peak_bytes("gradients") <= most, "more gradients than everything on its way at once");
+    me.check(ledger.peak_bytes("gradients") <= most, "more gradients than all buckets in flight");
     me.check(ledger.peak_bytes("parameters") <= expected.parameters + layout.size() * sizeof(P),
-             "more parameters than everything gathered at once");
+             "more parameters than all buckets gathered");
   }
-  me.check(ledger.bytes() == 0, "nothing is left");
+  me.check(ledger.bytes() == 0, "bytes are left");
 }
 
-TEST_CASE("what is allocated is what the formulas say, to the byte") {
+TEST_CASE("the allocated memory equals the formulas, to the byte") {
   for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       check_ledger<float, float>(me, hocket::last_microbatch, hocket::zero<0>);
@@ -211,7 +211,7 @@ TEST_CASE("what is allocated is what the formulas say, to the byte") {
   }
 }
 
-// The example of the paper: 7.5 billion parameters on 64 ranks, half precision with Adam in float.
+// The example of the ZeRO paper: 7.5 billion parameters on 64 ranks, half precision with Adam in float.
 constexpr std::size_t billions[] = {7'500'000'000};
 template <int Stage>
 constexpr double gigabytes() {
@@ -226,7 +226,7 @@ static_assert(gigabytes<1>() > 31.40 && gigabytes<1>() < 31.41);
 static_assert(gigabytes<2>() > 16.64 && gigabytes<2>() < 16.65);
 static_assert(gigabytes<3>() > 1.87 && gigabytes<3>() < 1.88);
 
-// Of any sizes, also those that have no whole number of blocks: over all ranks, nothing is dropped.
+// For any sizes, even without a whole number of blocks, all ranks together store all states.
 template <int Stage>
 constexpr std::size_t states_of_all(int ranks) {
   constexpr std::size_t sizes[] = {100, 0, 1, 64, 4097};
@@ -247,7 +247,7 @@ static_assert(hocket::passing_bytes<float>(four_buckets, 2) == 52);
 static_assert(hocket::passing_bytes<float>(four_buckets, 3) == 72);  // 5, 3, 10: from the last to the first
 static_assert(hocket::passing_bytes<double>(four_buckets, 9) == 152);
 
-/// Bytes that this rank sends in one step, around rings.
+/// Bytes that this rank sends in one step with ring algorithms.
 template <class Sharding, class When>
 double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, int microbatches, When when,
                   Sharding sharding) {
@@ -282,10 +282,10 @@ double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, int m
   return bytes;
 }
 
-TEST_CASE("a step of M microbatches sends 2 (N-1)/N of the parameters at stages 0 and 1, M + 1 at 2, 3 M at 3") {
+TEST_CASE("a step of M microbatches sends k (N-1)/N of the parameters: k is 2 at stages 0 and 1, M+1 at 2, 3M at 3") {
   for (const int ranks : {1, 2, 4, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
-      // One bucket per parameter, each of a size that can be divided, and one of a size that can't.
+      // One bucket per parameter, each of a size that the number of ranks divides.
       const auto blocks = static_cast<std::size_t>(ranks) * hocket::layout_block;
       const hocket::parameter_layout layout({{"a", 3 * blocks}, {"b", 7 * blocks}, {"c", blocks}}, {1, 1});
       const double n = 11.0 * static_cast<double>(blocks) * sizeof(float) * (ranks - 1) / ranks;
@@ -301,7 +301,7 @@ TEST_CASE("a step of M microbatches sends 2 (N-1)/N of the parameters at stages 
         check(2, sent_bytes(me, layout, m, hocket::every_microbatch, hocket::zero<2>), (m + 1) * n);
         check(3, sent_bytes(me, layout, m, hocket::every_microbatch, hocket::zero<3>), 3 * m * n);
       }
-      // Sizes that can't be divided: no padding travels; over all ranks the sum is the same.
+      // Sizes that are not divisible: no padding is sent; the sum over all ranks is the same.
       const hocket::parameter_layout uneven({{"a", 100}, {"b", 1}, {"c", 700}}, {1, 1});
       double mine = sent_bytes(me, uneven, 1, hocket::every_microbatch, hocket::zero<2>), all = 0;
       hocket::all_reduce(me.comm(), std::span<const double>(&mine, 1), std::span<double>(&all, 1));
@@ -310,7 +310,7 @@ TEST_CASE("a step of M microbatches sends 2 (N-1)/N of the parameters at stages 
   }
 }
 
-TEST_CASE("a gradient that is not finite on one rank skips the step on all") {
+TEST_CASE("a gradient that is not finite on one rank makes all ranks skip the step") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1});
@@ -340,7 +340,7 @@ TEST_CASE("a gradient that is not finite on one rank skips the step on all") {
   }
 }
 
-TEST_CASE("the norm counts what model-parallel ranks hold once") {
+TEST_CASE("the norm counts copies on model-parallel ranks once") {
   // Four ranks: two slices of the model (bias on both), two copies of each.
   on_ranks(4, [](thread_rank& me) {
     const int slice = me.rank() % 2;
@@ -365,7 +365,7 @@ TEST_CASE("the norm counts what model-parallel ranks hold once") {
   });
 }
 
-TEST_CASE("a copy that is not finite skips the step too, although it does not count in the norm") {
+TEST_CASE("a copy that is not finite makes the norm not finite, although it does not count in its value") {
   on_ranks(4, [](thread_rank& me) {
     const auto data = hocket::split(me.comm(), hocket::color{me.rank() % 2}, hocket::key{me.rank()});
     const auto model = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
@@ -377,13 +377,13 @@ TEST_CASE("a copy that is not finite skips the step too, although it does not co
       if (me.rank() == infinite) gradients.of(0)[29] = -std::numeric_limits<float>::infinity();
       gradients.end_microbatch(0, 1);
       gradients.finish();
-      me.check(gradients.was_used(0), "what was added is used, though it was never ready");
+      me.check(gradients.was_used(0), "an added gradient is not used, because it was never ready");
       me.check(!hocket::norm(gradients, model).finite, [&] { return "rank " + std::to_string(infinite); });
     }
   });
 }
 
-TEST_CASE("a step is refused before the sums are there, a second time, with other ranks, and without any token") {
+TEST_CASE("a step is rejected before the sums exist, a second time, with other ranks, and without any token") {
   on_ranks(4, [](thread_rank& me) {
     const auto half = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
     const hocket::parameter_layout layout({{"a", 200}});
@@ -413,7 +413,7 @@ TEST_CASE("a step is refused before the sums are there, a second time, with othe
     for (const double rate : {std::nan(""), std::numeric_limits<double>::infinity()}) {
       refused("learning_rate must be finite", [&] { optimizer.step(gradients, rate, 1); });
     }
-    // Sizes that take equally many blocks.
+    // Sizes with the same number of blocks.
     auto other = hocket::gradients<float>(me.comm(), hocket::parameter_layout({{"a", 199}}), hocket::last_microbatch,
                                           hocket::zero<1>);
     refused("differs from that of the parameters", [&] { optimizer.step(other, 0.1, 1); });
@@ -421,7 +421,7 @@ TEST_CASE("a step is refused before the sums are there, a second time, with othe
 }
 
 TEST_CASE(
-    "a step is refused with the gradient of other ranks, also where these are as many, and with that of some copies") {
+    "a step is rejected with the gradient of other ranks, even if there are as many, and with that of some replicas") {
   on_ranks(4, [](thread_rank& me) {
     const auto near = hocket::split(me.comm(), hocket::color{me.rank() / 2}, hocket::key{me.rank()});
     const auto far = hocket::split(me.comm(), hocket::color{me.rank() % 2}, hocket::key{me.rank()});
@@ -448,11 +448,11 @@ TEST_CASE(
     check(near, far, "make both with the same ranks");
     check(hocket::hybrid(near, alone), hocket::hybrid(near, far), "of 2 of the replicas");
     check(hocket::hybrid(near, far), hocket::hybrid(near, far), "");
-    check(hocket::hybrid(near, far), near, "");  // copies are equal also where nobody says that they are
+    check(hocket::hybrid(near, far), near, "");  // copies are equal even without named replicas
   });
 }
 
-TEST_CASE("a norm has the precision of doubles, however large or small the elements are") {
+TEST_CASE("a norm has the precision of double for very large and very small elements") {
   for (const int ranks : {1, 2, 3}) {
     on_ranks(ranks, [&](thread_rank& me) {
       const hocket::parameter_layout layout({{"a", 200}, {"b", 100}, {"copy", 5, false}}, {1, 1});
@@ -489,7 +489,7 @@ TEST_CASE("a norm has the precision of doubles, however large or small the eleme
   }
 }
 
-TEST_CASE("a norm is clipped to a number that is not negative") {
+TEST_CASE("a norm can only be clipped to a number that is not negative") {
   const hocket::gradient_norm found{5, true};
   CHECK(found.step_factor(2, 1) == 0.2);
   CHECK(found.step_factor(2, 10) == 0.5);
@@ -501,10 +501,10 @@ TEST_CASE("a norm is clipped to a number that is not negative") {
   }
 }
 
-TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be") {
+TEST_CASE("a loss scale waits for its hysteresis, shrinks to its least value, and rejects invalid options") {
   hocket::loss_scale patient({.initial = 8, .interval = 3, .least = 2, .hysteresis = 2});
   CHECK_FALSE(patient.update(false));
-  CHECK(patient.value() == 8);  // one is forgiven
+  CHECK(patient.value() == 8);  // the first failure is tolerated
   CHECK_FALSE(patient.update(false));
   CHECK(patient.value() == 4);
   for (int i = 0; i < 3; ++i) CHECK(patient.update(true));
@@ -522,7 +522,7 @@ TEST_CASE("a loss scale waits, shrinks to its least, and refuses what can't be")
   }
 }
 
-TEST_CASE("a parameter that is set while it is gathered has the new values, then and later") {
+TEST_CASE("a parameter that is set while it is gathered has the new values, now and when gathered again") {
   on_ranks(3, [](thread_rank& me) {
     auto parameters = hocket::parameters<float>(me.comm(), small_layout(), hocket::zero<3>);
     set_first_values<float>(parameters);
@@ -541,17 +541,17 @@ TEST_CASE("a parameter that is set while it is gathered has the new values, then
   });
 }
 
-TEST_CASE("a norm over ranks that the gradient was added over is refused") {
+TEST_CASE("a norm over ranks that the gradient was added over is rejected") {
   on_ranks(2, [](thread_rank& me) {
     auto gradients = hocket::gradients<float>(me.comm(), small_layout(), hocket::last_microbatch, hocket::zero<1>);
     take_step(gradients, {me.rank(), me.size(), 1, 0});
     const auto found =
         me.expect(hocket::errc::invalid_argument, [&] { static_cast<void>(hocket::norm(gradients, me.comm())); });
-    me.check(found && std::string(found->what()).find("would count twice") != std::string::npos, "not said why");
+    me.check(found && std::string(found->what()).find("would count twice") != std::string::npos, "no reason");
   });
 }
 
-TEST_CASE("parameters that are not here, and layouts that differ, are refused") {
+TEST_CASE("parameters that are not gathered, invalid indices and different layouts are rejected") {
   on_ranks(2, [](thread_rank& me) {
     const hocket::parameter_layout layout({{"a", 200}, {"b", 100}}, {1, 1});
     auto parameters = hocket::parameters<float>(me.comm(), layout, hocket::zero<3>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// zero<3> in a pipeline: parameters are gathered and released where the schedule says, by `unshard` and `reshard`.
+// zero<3> in a pipeline: the schedule gathers and releases parameters by `unshard` and `reshard`.
 #include <hocket/optimizer/optimizer.hpp>
 
 #include "optimizer/training.hpp"
@@ -34,13 +34,13 @@ using hocket_test::thread_rank;
 constexpr std::size_t width = 150;
 constexpr int microbatches = 4, stages_in_all = 4;
 
-/// out = in * weights + bias, element by element; the loss is the sum of what comes out in the end.
+/// out = in * weights + bias, element by element. The loss is the sum of the last stage's outputs.
 template <class Parameters, class Gradients>
 struct scaling_stage {
   using input_type = float;
   using output_type = float;
   int stage;
-  std::size_t first;  ///< its two parameters
+  std::size_t first;  ///< first of its two parameters
   int data_rank;
   Parameters& parameters;
   Gradients& gradients;
@@ -80,7 +80,7 @@ struct scaling_stage {
   }
 };
 
-/// The parameters after some steps, and the most bytes of them while stages computed. Stages are dealt round robin.
+/// Trains for some steps, checks the bytes of parameters, and returns the parameters. Stages are assigned round robin.
 template <class When, class Sharding>
 std::vector<float> trained(thread_rank& me, int data_ranks, int pipeline_ranks, When when, Sharding stage_of_zero) {
   const auto ranks = hocket::mesh<"dp", "pp">(me.comm(), {data_ranks, pipeline_ranks});
@@ -92,7 +92,7 @@ std::vector<float> trained(thread_rank& me, int data_ranks, int pipeline_ranks, 
     list.push_back({"weights " + std::to_string(s), width});
     list.push_back({"bias " + std::to_string(s), width});
   }
-  const hocket::parameter_layout layout(list, {.first_elements = width, .elements = width});  // a parameter each
+  const hocket::parameter_layout layout(list, {.first_elements = width, .elements = width});  // one parameter each
   hocket::memory_ledger ledger;
   const auto fetching = hocket::split(data, hocket::color{0}, hocket::key{data.rank()});
   auto parameters =
@@ -136,7 +136,7 @@ std::vector<float> trained(thread_rank& me, int data_ranks, int pipeline_ranks, 
     const std::size_t stays =
         hocket::bytes_of_training<float, float, float, hocket::adamw>(buckets, data.rank(), data.size(), stage_of_zero)
             .parameters;
-    me.check(ledger.bytes("parameters") == stays, "after a step, what was gathered is released");
+    me.check(ledger.bytes("parameters") == stays, "gathered parameters remain after a step");
     me.check(most_bytes > stays, "nothing was gathered while stages computed");
   }
   return all_values(parameters);
@@ -153,7 +153,7 @@ TEST_CASE("a schedule gathers and releases the parameters of zero<3>; the bits a
   }
 }
 
-TEST_CASE("what several hold is released by the last of them") {
+TEST_CASE("a parameter with several holders is released by the last") {
   on_ranks(2, [](thread_rank& me) {
     const hocket::parameter_layout layout({{"a", 100}, {"b", 100}, {"c", 100}}, {.first_elements = 1, .elements = 1});
     hocket::memory_ledger ledger;
@@ -173,7 +173,7 @@ TEST_CASE("what several hold is released by the last of them") {
     check(2);
     parameters.let_go(1, 2);
     check(0);
-    parameters.let_go(1, 2);  // nobody holds them
+    parameters.let_go(1, 2);  // without a holder
     check(0);
     me.expect(hocket::errc::invalid_argument, [&] { parameters.hold(2, 2); });
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Training that was stopped, and goes on from what was kept, on any number of ranks, at any stage, in other buckets: in
-// the same bits as if it had not been stopped. And sharding over groups of ranks that hold copies.
+// Training that continues from a saved state, on any number of ranks, at any stage and with other buckets, has the same
+// bits as training without a stop. Also training with shards inside groups and replicas across groups.
 #include <hocket/optimizer/state.hpp>
 
 #include "gradient/step.hpp"
@@ -36,16 +36,16 @@ using namespace hocket_test::optimizer;
 using hocket_test::on_ranks;
 using hocket_test::thread_rank;
 
-// ── What a checkpoint is ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Checkpoints ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/// A piece with values of its own, as if read from a file.
+/// A piece with its own copy of the values, as if read from a file.
 template <class F>
 struct kept_piece {
   hocket::state_piece<F> piece;
   std::vector<F> values;
 };
 
-/// What all ranks wrote.
+/// The pieces that all ranks wrote.
 template <class P, class F>
 struct checkpoint {
   std::mutex mutex;
@@ -82,7 +82,7 @@ struct checkpoint {
   }
 };
 
-/// Whether each element of each array is in one piece.
+/// Returns true if each element of each array is in exactly one piece.
 template <class F>
 bool each_once(const std::vector<kept_piece<F>>& pieces, const hocket::parameter_layout& layout,
                const std::vector<std::string>& arrays) {
@@ -105,7 +105,7 @@ bool each_once(const std::vector<kept_piece<F>>& pieces, const hocket::parameter
 
 // ── Ranks that train ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/// How ranks share the work: as many hold a copy as `shards`; there are `replicas` of these.
+/// How ranks share the work: `shards` ranks hold one copy of the model, and there are `replicas` copies.
 struct dealing {
   int shards = 1;
   int replicas = 1;
@@ -187,7 +187,7 @@ std::vector<P> trained_alone(const Rule& rule) {
   return values;
 }
 
-/// Trains on `before`, keeps all, and goes on on `after`.
+/// Trains on `before`, saves the state, and continues on `after`.
 template <class P, class F, class Rule>
 void check_resumed(const dealing& before, const dealing& after, const Rule& rule,
                    const std::vector<std::string>& arrays, const std::vector<P>& expected) {
@@ -230,13 +230,13 @@ void check_rule(const Rule& rule, const std::vector<std::string>& arrays) {
   }
 }
 
-TEST_CASE("training goes on in the same bits on another number of ranks, at another stage, in other buckets") {
+TEST_CASE("training continues with the same bits on another number of ranks, at another stage, with other buckets") {
   check_rule<float, float>(hocket::adamw{.weight_decay = 0.1}, {"first moment", "second moment"});
   check_rule<hocket::bfloat16, float>(hocket::adamw{}, {"master", "first moment", "second moment"});
   check_rule<float, double>(hocket::lion{}, {"master", "momentum"});
 }
 
-TEST_CASE("sharded inside groups and replicated across them, training has the bits of one rank") {
+TEST_CASE("training with shards inside groups and replicas across groups has the bits of one rank") {
   const hocket::adamw rule{.weight_decay = 0.1};
   const auto expected = trained_alone<float, float>(rule);
   for (const auto& [shards, replicas] : {std::pair(1, 2), {2, 2}, {3, 2}, {2, 3}, {4, 2}, {1, 5}, {7, 1}}) {
@@ -251,7 +251,7 @@ TEST_CASE("sharded inside groups and replicated across them, training has the bi
   }
 }
 
-TEST_CASE("what can't be restored is refused by name, and changes nothing") {
+TEST_CASE("a state that cannot be restored is rejected by name, and changes nothing") {
   on_dealt_ranks<float, float>(
       {2, 1, 1}, hocket::adamw{}, [&](thread_rank& me, auto&, auto& parameters, auto& optimizer) {
         set_first_values<float>(parameters);
@@ -282,9 +282,9 @@ TEST_CASE("what can't be restored is refused by name, and changes nothing") {
         refused("of 'b2' has 8 elements in the saved state, but 7 here", [&] { parameters.restore(pieces); });
         pieces.erase(pieces.begin() + 8);
         refused("there is no piece of the parameter of 'b2'", [&] { parameters.restore(pieces); });
-        me.check(same_bits(all_values(parameters), before), "what was refused has changed something");
+        me.check(same_bits(all_values(parameters), before), "a rejected state has changed something");
         pieces = whole("first moment");
-        // What another rank alone misses is no error here; an array that is not there at all is.
+        // A gap in another rank's part is no error here; a missing array is an error.
         refused("there is no piece of the second moment of", [&] { optimizer.restore({3, pieces}); });
         me.check(optimizer.steps() == 0, "the count of steps has changed");
         for (const auto& each : optimizer.state().pieces) {
@@ -296,7 +296,7 @@ TEST_CASE("what can't be restored is refused by name, and changes nothing") {
       });
 }
 
-TEST_CASE("a loss scale goes on where it was") {
+TEST_CASE("a restored loss scale continues where it stopped") {
   const hocket::loss_scale_options how{.initial = 64, .interval = 3, .least = 2, .hysteresis = 2};
   const std::vector<bool> finite = {true, true, false, true, true, true, false, false, true, true, true, true, false};
   for (std::size_t stop = 0; stop <= finite.size(); ++stop) {
@@ -330,7 +330,7 @@ void check_decay(const Rule& rule) {
       for (std::size_t i = 0; i < 3; ++i) parameters.set(i, std::vector<float>(layout[i].elements, 2));
       auto optimizer = hocket::make_optimizer<float>(parameters, rule);
       gradients.begin_microbatch(0, 1);
-      for (std::size_t i = 3; i-- > 0;) gradients.ready(i);  // of zero: what moves is decay
+      for (std::size_t i = 3; i-- > 0;) gradients.ready(i);  // zero gradients: only decay changes the values
       gradients.end_microbatch(0, 1);
       gradients.finish();
       optimizer.step(gradients, 0.5, 1);
@@ -343,7 +343,7 @@ void check_decay(const Rule& rule) {
   }
 }
 
-TEST_CASE("weight decay leaves alone what says so") {
+TEST_CASE("weight decay does not change undecayed parameters") {
   check_decay(hocket::adamw{.weight_decay = 0.25});
   check_decay(hocket::sgd{.weight_decay = 0.25});
   check_decay(hocket::lion{.weight_decay = 0.25});

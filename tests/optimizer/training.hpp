@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// First values of parameters, and how to look at all of them, however they are kept.
+/// Initial values of parameters, and access to all values for each kind of sharding.
 #pragma once
 
 #include "gradient/step.hpp"
@@ -33,7 +33,7 @@ void set_first_values(Parameters& parameters) {
   }
 }
 
-/// All parameters, gathered; in the layout's order, without gaps.
+/// Returns all parameters, gathered, in the layout's order, without gaps.
 template <class Parameters>
 auto all_values(Parameters& parameters) {
   std::vector<typename Parameters::value_type> values;
