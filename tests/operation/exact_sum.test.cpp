@@ -42,7 +42,7 @@ exact_sum<T> sum_of(const std::vector<T>& values) {
   return sum;
 }
 
-/// The slow reference: one signed counter per binary place, added up and rounded place by place.
+/// Slow reference implementation: one signed counter per binary place, added and rounded place by place.
 template <class T>
 class counted_sum {
  public:
@@ -56,7 +56,7 @@ class counted_sum {
     }
   }
 
-  /// The correctly rounded sum; an exact zero is +0.
+  /// Returns the correctly rounded sum. An exact zero is +0.
   T value() const {
     bool negative = false;
     std::vector<int> places = normalized(counts_, negative);
@@ -111,13 +111,13 @@ T counted(const std::vector<T>& values) {
   return sum.value();
 }
 
-/// Where limb `index` begins: the value of its lowest bit (limb 0: of the lowest above the flags).
+/// Value of the lowest bit of limb `index` (limb 0: of the lowest bit above the flags).
 template <class T>
 T limb_unit(int index) {
   return std::ldexp(T{1}, limits<T>::min_exponent - limits<T>::digits + (index == 0 ? 0 : 64 * index - 4));
 }
 
-/// Limbs whose lowest and highest bits are finite values of T.
+/// Number of limbs whose lowest and highest bits are finite values of T.
 template <class T>
 constexpr int whole_limbs = sizeof(T) == 4 ? 4 : 32;
 
@@ -166,7 +166,7 @@ std::vector<T> contributions(kind which, std::size_t count, std::mt19937_64& ran
   return values;
 }
 
-/// Merges random parts of `values`, in random order of parts.
+/// Sums random parts of `values`, and merges the parts in random order.
 template <class T>
 exact_sum<T> sum_of_random_parts(const std::vector<T>& values, std::mt19937_64& random) {
   std::vector<exact_sum<T>> parts(1 + random() % 7);
@@ -253,20 +253,20 @@ TEMPLATE_TEST_CASE("exact_sum: every prefix of an ill-conditioned sum is rounded
   }
 }
 
-TEMPLATE_TEST_CASE("exact_sum: what cancels leaves what was small", "[exact_sum]", float, double) {
+TEMPLATE_TEST_CASE("exact_sum: small values remain when large values cancel", "[exact_sum]", float, double) {
   using T = TestType;
   REQUIRE(sum_of<T>({T(1e30), T(1), T(-1e30)}).value() == T(1));
   REQUIRE(sum_of<T>({limits<T>::max(), limits<T>::denorm_min(), limits<T>::lowest()}).value() ==
           limits<T>::denorm_min());
-  // Beyond the largest finite value on the way, and back.
+  // Intermediate sums exceed the largest finite value.
   REQUIRE(sum_of<T>({limits<T>::max(), limits<T>::max(), T(-3), limits<T>::lowest(), limits<T>::lowest()}).value() ==
           T(-3));
 }
 
-TEMPLATE_TEST_CASE("exact_sum: a carry runs through all limbs, both ways", "[exact_sum]", float, double) {
+TEMPLATE_TEST_CASE("exact_sum: a carry passes through all limbs in both directions", "[exact_sum]", float, double) {
   using T = TestType;
   for (const T sign : {T(1), T(-1)}) {
-    // Digits of 2^63 - 1 throughout: one unit more and each of them wraps.
+    // All digits are 2^63 - 1: with one unit more, each of them wraps around.
     std::vector<T> values;
     for (int limb = 0; limb != whole_limbs<T>; ++limb) {
       values.push_back(sign * std::ldexp(limb_unit<T>(limb), limb == 0 ? 59 : 63));
@@ -288,7 +288,7 @@ TEMPLATE_TEST_CASE("exact_sum: a carry runs through all limbs, both ways", "[exa
   }
 }
 
-TEMPLATE_TEST_CASE("exact_sum: the headroom holds as many largest values as promised", "[exact_sum]", float, double) {
+TEMPLATE_TEST_CASE("exact_sum: the headroom holds 2^headroom_bits of the largest value", "[exact_sum]", float, double) {
   using T = TestType;
   for (const T sign : {T(1), T(-1)}) {
     exact_sum<T> large(sign * limits<T>::max());
@@ -304,7 +304,7 @@ TEMPLATE_TEST_CASE("exact_sum: the headroom holds as many largest values as prom
 
 TEMPLATE_TEST_CASE("exact_sum: rounds to nearest, ties to even, once", "[exact_sum]", float, double) {
   using T = TestType;
-  const T big = std::ldexp(T{1}, limits<T>::digits);  // from here on, odd integers are ties
+  const T big = std::ldexp(T{1}, limits<T>::digits);  // above this value, odd integers are ties
   const T tiny = limits<T>::denorm_min();
   for (const T sign : {T(1), T(-1)}) {
     const auto rounded = [&](std::vector<T> values) {
@@ -322,7 +322,7 @@ TEMPLATE_TEST_CASE("exact_sum: rounds to nearest, ties to even, once", "[exact_s
     REQUIRE(rounded({2 * big, -1, -1}) == 2 * big - 2);
     // A carry out of the significand.
     REQUIRE(rounded({2 * big - 2, 1}) == 2 * big);
-    // At the upper end: half a unit beyond the largest value is a tie, and goes to infinity.
+    // At the upper end: half a unit beyond the largest value is a tie, which rounds to infinity.
     const T half_unit = std::ldexp(T{1}, limits<T>::max_exponent - limits<T>::digits - 1);
     REQUIRE(rounded({limits<T>::max(), half_unit}) == limits<T>::infinity());
     REQUIRE(rounded({limits<T>::max(), half_unit, -tiny}) == limits<T>::max());
@@ -332,7 +332,7 @@ TEMPLATE_TEST_CASE("exact_sum: rounds to nearest, ties to even, once", "[exact_s
   }
 }
 
-TEMPLATE_TEST_CASE("exact_sum: the lowest bit decides ties, however far below it lies", "[exact_sum]", float, double) {
+TEMPLATE_TEST_CASE("exact_sum: the lowest bit decides ties at any distance", "[exact_sum]", float, double) {
   using T = TestType;
   std::mt19937_64 random(8);
   const int lowest = limits<T>::min_exponent - limits<T>::digits;
@@ -428,7 +428,7 @@ TEMPLATE_TEST_CASE("exact_sum: merging is associative and commutative, also with
   }
 }
 
-TEMPLATE_TEST_CASE("exact_sum: the batch functions do what the single ones do", "[exact_sum]", float, double) {
+TEMPLATE_TEST_CASE("exact_sum: batch functions give the results of single functions", "[exact_sum]", float, double) {
   using T = TestType;
   std::mt19937_64 random(7);
   constexpr std::size_t count = 257;
@@ -450,7 +450,7 @@ TEMPLATE_TEST_CASE("exact_sum: the batch functions do what the single ones do", 
 }
 
 #if HOCKET_HAS_EXCEPTIONS
-TEST_CASE("exact_sum: batches of different sizes are refused before anything is changed", "[exact_sum]") {
+TEST_CASE("exact_sum: batches of different sizes are rejected before anything is changed", "[exact_sum]") {
   std::vector<exact_sum<float>> sums(3);
   std::vector<float> values{1, 2};
   const auto code_of = [](auto call) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one tree over contributions that require(fixed_tree) asks for: its shape, and that who knows their number when
-// compiling walks the same.
+// The tree over contributions that require(fixed_tree) specifies: its shape, and that it is the same if the number of
+// contributions is known at compile time.
 #include <hocket/operation/fixed_tree.hpp>
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ std::string walked(std::size_t contributions, std::size_t& deepest) {
   return kept[0];
 }
 
-/// By the definition: pairs first, then all in pairs again and again.
+/// The tree by its definition: first the pairs, then pairs of all values, repeatedly.
 std::string defined(std::size_t contributions) {
   std::size_t members = 1;
   while (2 * members <= contributions) members *= 2;
@@ -65,7 +65,7 @@ void check_known(std::index_sequence<Less...>) {
 
 }  // namespace
 
-TEST_CASE("the fixed tree is walked as it is defined") {
+TEST_CASE("walk_fixed_tree visits the fixed tree as defined") {
   CHECK(defined(5) == "(((0 1) 2) (3 4))");
   CHECK(defined(6) == "(((0 1) (2 3)) (4 5))");
   CHECK(defined(8) == "(((0 1) (2 3)) ((4 5) (6 7)))");
@@ -76,11 +76,11 @@ TEST_CASE("the fixed tree is walked as it is defined") {
   }
 }
 
-TEST_CASE("over a number of contributions that the compiler knows the fixed tree is the same") {
+TEST_CASE("the fixed tree is the same if the number of contributions is known at compile time") {
   check_known(std::make_index_sequence<19>());
 }
 
-TEST_CASE("the form of an operation that is combined in the fixed tree keeps what is known of it") {
+TEST_CASE("in_fixed_tree preserves the commutativity and the results of an operation") {
   using sum = hocket::detail::in_fixed_tree<std::plus<>>;
   STATIC_REQUIRE(hocket::is_commutative_v<sum, float>);
   const auto last = [](int, int b) { return b; };

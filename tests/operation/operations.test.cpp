@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The laws of the reduction operations, on every pair and triple of values that are known to make trouble.
+// The laws of the reduction operations, for every pair and triple of difficult values.
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 
@@ -41,7 +41,7 @@ bool same(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-/// Commutative and associative to the bit, and idempotent.
+/// Checks that `Op` is commutative and associative to the bit, and idempotent.
 template <class Op, class T>
 void check_lattice() {
   const Op op{};
@@ -76,7 +76,7 @@ TEST_CASE("minimum and maximum are associative, commutative and idempotent to th
   check_extremes<unsigned char>();
 }
 
-TEST_CASE("minimum and maximum order what can be ordered") {
+TEST_CASE("minimum and maximum order numbers and signed zeros, and propagate NaN") {
   CHECK(hocket::minimum{}(1, 2) == 1);
   CHECK(hocket::maximum{}(1, 2) == 2);
   CHECK(std::signbit(hocket::minimum{}(0.0F, -0.0F)));
@@ -85,7 +85,7 @@ TEST_CASE("minimum and maximum order what can be ordered") {
   CHECK(std::isnan(hocket::maximum{}(1.0F, NAN)));
 }
 
-// A function object for float rounds integers; and what is equal to `<` need not be equal.
+// A function object for float rounds integers; and values that are equivalent under `<` need not be equal.
 struct labelled {
   float value;
   int label;
@@ -137,7 +137,7 @@ struct complex_pair {
   friend complex_pair operator+(complex_pair x, complex_pair) { return x; }
 };
 
-TEST_CASE("complex numbers are added in any order, and nothing else that has them in its name") {
+TEST_CASE("addition is commutative for complex numbers, but not for types that contain them") {
   CHECK(is_commutative_v<std::plus<>, std::complex<float>>);
   CHECK(is_commutative_v<std::plus<std::complex<double>>, std::complex<double>>);
   CHECK_FALSE(is_commutative_v<std::plus<>, complex_pair>);
@@ -146,7 +146,7 @@ TEST_CASE("complex numbers are added in any order, and nothing else that has the
   CHECK_FALSE(is_exact_v<std::plus<>, std::complex<double>>);
 }
 
-TEST_CASE("operations are not taken to be commutative unless they say so") {
+TEST_CASE("an operation is commutative only if it is a known operation or declares it") {
   CHECK(is_commutative_v<std::plus<>, float>);
   CHECK(is_commutative_v<std::plus<float>, float>);
   CHECK(is_commutative_v<std::multiplies<>, hocket::half>);
@@ -170,7 +170,7 @@ TEST_CASE("only operations that never round are exact") {
   CHECK(!is_exact_v<decltype(undeclared), int>);
 }
 
-TEST_CASE("reduction_for accepts what can be combined, and nothing else") {
+TEST_CASE("reduction_for accepts only operations and types that can be combined") {
   CHECK(hocket::reduction_for<std::plus<>, float>);
   CHECK(hocket::reduction_for<std::plus<>, hocket::half>);
   CHECK(hocket::reduction_for<std::plus<>, hocket::float8_e4m3>);
@@ -205,7 +205,7 @@ TEST_CASE("wired operations store the wire type and combine in the accumulator")
   CHECK(reduction::finish(op, hocket::bfloat16(3.0F), 9) == 3.0F);
 }
 
-TEST_CASE("an exact way is found for sums of float and double, and for what is exact anyway") {
+TEST_CASE("there is a rank-count-invariant form for sums of float and double, and for exact operations") {
   using hocket::detail::rank_count_invariant_operation;
   CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<>, float>::type, hocket::detail::exact_plus>);
   CHECK(std::is_same_v<rank_count_invariant_operation<std::plus<double>, double>::type, hocket::detail::exact_plus>);

@@ -19,7 +19,7 @@ TEST_CASE("bfloat16: constants", "[scalar]") {
   CHECK(bfloat16(-0.0F).bits() == 0x8000);
 }
 
-TEST_CASE("bfloat16: where rounding changes its mind", "[scalar]") {
+TEST_CASE("bfloat16: rounding next to ties and limits", "[scalar]") {
   const auto encoded = [](std::uint32_t bits) { return bfloat16(std::bit_cast<float>(bits)).bits(); };
   CHECK(encoded(0x3f807fff) == 0x3f80);
   CHECK(encoded(0x3f808000) == 0x3f80);
@@ -31,7 +31,7 @@ TEST_CASE("bfloat16: where rounding changes its mind", "[scalar]") {
   CHECK(encoded(0x00008001) == 0x0001);
 }
 
-TEST_CASE("bfloat16: decoding appends zeros, to NaNs too", "[scalar]") {
+TEST_CASE("bfloat16: decoding appends zero bits, for NaNs too", "[scalar]") {
   int wrong = 0;
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const float decoded = bfloat16::from_bits(static_cast<std::uint16_t>(bits));
@@ -40,7 +40,7 @@ TEST_CASE("bfloat16: decoding appends zeros, to NaNs too", "[scalar]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("bfloat16: numeric_limits as tables give them", "[scalar]") {
+TEST_CASE("bfloat16: numeric_limits match reference values", "[scalar]") {
   using limits = std::numeric_limits<bfloat16>;
   CHECK(limits::digits == 8);
   CHECK(limits::digits10 == 2);

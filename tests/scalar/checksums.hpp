@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Checksums over conversions of all floats, so that a machine without CUDA can check against what CUDA gave on
-/// another. A single wrong result always changes the checksum of its block; several hide with a probability of 2^-64.
+/// Checksums over conversions of all floats, so that a machine without CUDA can compare with CUDA's results from
+/// elsewhere. One wrong result always changes the checksum of its block; several are hidden with probability 2^-64.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@ constexpr std::size_t block_count = 16;
 constexpr std::uint64_t block_size = std::uint64_t{1} << 28;
 constexpr std::size_t chunk_size = 4096;
 
-/// What CUDA gives for one type: the encodings of all floats by block, and the decodings of all bit patterns.
+/// CUDA's results for one type: checksums of the encodings of all floats by block, and of the decodings of patterns.
 struct record {
   std::array<std::uint64_t, block_count> encoded;
   std::uint64_t decoded;
 };
 
-/// Each step is a bijection of the state and of the input, and the order counts. Starts from a state other than 0,
-/// which zeros would not change.
+/// Extends a checksum. Each step is a bijection of the state and of the input, and the order matters. The first state
+/// must not be 0, because zeros would not change it.
 template <class Unsigned>
 std::uint64_t extend(std::uint64_t state, const Unsigned* values, std::size_t count) {
   constexpr std::size_t per_word = 8 / sizeof(Unsigned);

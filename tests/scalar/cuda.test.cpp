@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same bits as CUDA's headers, compared value by value. Empty unless the build puts these headers on the path.
+/// Compares conversions with CUDA's headers value by value. Empty unless these headers are on the include path.
 // alone: CUDA has a `half` of its own
 // unsanitized: all floats take minutes under a sanitizer
 #if __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>) && __has_include(<cuda_fp8.h>)
@@ -55,7 +55,7 @@ void check_every_float(Encode encode) {
   }
 }
 
-/// Doubles of all exponents, half of them a hair beside a value that float holds.
+/// Doubles of all exponents; three quarters of them are a float or the next double beside a float.
 template <class T, class Encode>
 int doubles_that_differ(Encode encode) {
   std::mt19937_64 random(1);

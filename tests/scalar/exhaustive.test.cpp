@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All 2^32 floats and all bit patterns of all four types against checksums that CUDA's conversions gave. About 10 s of
-/// one core per type in an optimised build, so they run only when asked for: `[exhaustive]`.
+/// Compares all 2^32 floats and all bit patterns of all four types with checksums of CUDA's conversions. This takes
+/// about 10 s of one core per type in an optimised build, so these tests run only on request: `[exhaustive]`.
 // unsanitized: all floats take minutes under a sanitizer
 #include <hocket/scalar/scalar.hpp>
 
@@ -27,18 +27,18 @@ void check_against(const scalar_checksums::record& expected) {
 
 }  // namespace
 
-TEST_CASE("half: every float and every bit pattern as in CUDA", "[.exhaustive][scalar]") {
+TEST_CASE("half: every float and every bit pattern is converted as in CUDA", "[.exhaustive][scalar]") {
   check_against<hocket::half>(scalar_checksums::recorded_half);
 }
 
-TEST_CASE("bfloat16: every float and every bit pattern as in CUDA", "[.exhaustive][scalar]") {
+TEST_CASE("bfloat16: every float and every bit pattern is converted as in CUDA", "[.exhaustive][scalar]") {
   check_against<hocket::bfloat16>(scalar_checksums::recorded_bfloat16);
 }
 
-TEST_CASE("float8_e4m3: every float and every bit pattern as in CUDA", "[.exhaustive][scalar]") {
+TEST_CASE("float8_e4m3: every float and every bit pattern is converted as in CUDA", "[.exhaustive][scalar]") {
   check_against<hocket::float8_e4m3>(scalar_checksums::recorded_e4m3);
 }
 
-TEST_CASE("float8_e5m2: every float and every bit pattern as in CUDA", "[.exhaustive][scalar]") {
+TEST_CASE("float8_e5m2: every float and every bit pattern is converted as in CUDA", "[.exhaustive][scalar]") {
   check_against<hocket::float8_e5m2>(scalar_checksums::recorded_e5m2);
 }

@@ -23,7 +23,7 @@ TEST_CASE("half: constants of IEEE binary16", "[scalar]") {
   CHECK(half::from_bits(0x7c00) == std::numeric_limits<float>::infinity());
 }
 
-TEST_CASE("half: where rounding changes its mind", "[scalar]") {
+TEST_CASE("half: rounding next to ties and limits", "[scalar]") {
   CHECK(half(65519.996F).bits() == 0x7bff);
   CHECK(half(65520.0F).bits() == 0x7c00);
   CHECK(half(-65520.0F).bits() == 0xfc00);
@@ -41,7 +41,7 @@ TEST_CASE("half: NaNs decode as one NaN", "[scalar]") {
   }
 }
 
-TEST_CASE("half: numeric_limits as tables give them", "[scalar]") {
+TEST_CASE("half: numeric_limits match reference values", "[scalar]") {
   using limits = std::numeric_limits<half>;
   CHECK(limits::is_iec559);
   CHECK(limits::digits == 11);

@@ -40,21 +40,21 @@ int largest() {
   return std::numeric_limits<T>::max().bits();
 }
 
-/// Bits of what a magnitude too large for the format becomes.
+/// Bits of a magnitude that is too large for the format.
 template <class T>
 int overflow() {
   return sizeof(T) == 2 ? largest<T>() + 1 : largest<T>();
 }
 
-/// The value above the largest finite one that the format would have if its exponents went on.
+/// The next value above the largest finite value, if the format had larger exponents.
 template <class T>
 double beyond_largest() {
   const double top = from<T>(largest<T>());
   return top + (top - static_cast<double>(from<T>(largest<T>() - 1)));
 }
 
-/// Calls check(lower, upper, midpoint) for all neighbours of the format from zero up, `upper` being the overflow after
-/// the largest. Midpoints are exact, in float too.
+/// Calls check(lower, upper, midpoint) for all neighbouring values from zero. For the largest value, `upper` is the
+/// overflow. Midpoints are exact, in float too.
 template <class T, class Check>
 void for_each_midpoint(Check check) {
   for (int lower = 0; lower <= largest<T>(); ++lower) {
@@ -105,7 +105,7 @@ TEMPLATE_TEST_CASE("small_float: values grow with their bits and negation flips 
   CHECK(std::isinf(static_cast<float>(from<TestType>(last))) == std::numeric_limits<TestType>::has_infinity);
 }
 
-TEMPLATE_TEST_CASE("small_float: each float goes to the nearest value, ties to the even one", "[scalar]",
+TEMPLATE_TEST_CASE("small_float: each float is rounded to the nearest value, and ties to even", "[scalar]",
                    SMALL_FLOATS) {
   int wrong = 0;
   for_each_midpoint<TestType>([&](int lower, int upper, double midpoint) {
@@ -136,7 +136,7 @@ TEMPLATE_TEST_CASE("small_float: encoding never reverses the order of two floats
   CHECK(before == overflow<TestType>());
 }
 
-TEMPLATE_TEST_CASE("small_float: every NaN becomes the one without a sign", "[scalar]", SMALL_FLOATS) {
+TEMPLATE_TEST_CASE("small_float: every NaN becomes the NaN without a sign", "[scalar]", SMALL_FLOATS) {
   for (const std::uint32_t bits :
        {0x7f800001U, 0x7fbfffffU, 0x7fc00000U, 0x7fffffffU, 0xff800001U, 0xffc00000U, 0xffffffffU}) {
     CHECK(TestType(std::bit_cast<float>(bits)).bits() == sign_bit<TestType> - 1);
@@ -183,7 +183,7 @@ TEMPLATE_TEST_CASE("small_float: integers are rounded once", "[scalar]", SMALL_F
   CHECK(TestType(std::numeric_limits<std::uint64_t>::max()).bits() == TestType(0x1p64).bits());
 }
 
-TEST_CASE("small_float: integers next to a tie that neither float nor double holds", "[scalar]") {
+TEST_CASE("small_float: integers next to a tie that float and double cannot hold are rounded once", "[scalar]") {
   for (int shift = 1; shift < 56; ++shift) {
     const std::uint64_t tie = std::uint64_t{0x101} << (shift - 1);
     INFO("257 * 2^" << shift - 1);
@@ -207,7 +207,7 @@ TEMPLATE_TEST_CASE("small_float: comparisons are those of floats", "[scalar]", S
   CHECK(TestType(0.5F) == 0.5F);
 }
 
-TEMPLATE_TEST_CASE("small_float: numeric_limits say what the bits do", "[scalar]", SMALL_FLOATS) {
+TEMPLATE_TEST_CASE("small_float: numeric_limits agree with the bits", "[scalar]", SMALL_FLOATS) {
   using limits = std::numeric_limits<TestType>;
   const auto next = [](TestType value) { return from<TestType>(value.bits() + 1); };
   CHECK(limits::lowest() == -limits::max());
@@ -228,7 +228,7 @@ TEMPLATE_TEST_CASE("small_float: numeric_limits say what the bits do", "[scalar]
   CHECK_FALSE(limits::is_integer);
 }
 
-TEMPLATE_TEST_CASE("small_float: decimal limits are those that their definitions give", "[scalar]", SMALL_FLOATS) {
+TEMPLATE_TEST_CASE("small_float: decimal limits agree with their definitions", "[scalar]", SMALL_FLOATS) {
   using limits = std::numeric_limits<TestType>;
   CHECK(limits::digits10 == std::floor((limits::digits - 1) * std::log10(2.0)));
   CHECK(limits::max_digits10 == std::ceil(limits::digits * std::log10(2.0) + 1));

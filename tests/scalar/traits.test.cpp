@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Why small types accumulate in float. What the traits answer per type is tested by tests/static/scalar.static.cpp.
+/// Shows why small types accumulate in float. tests/static/scalar.static.cpp tests the values of the traits.
 #include <hocket/scalar/traits.hpp>
 
 #include "support/catch.hpp"

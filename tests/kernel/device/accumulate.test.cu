@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What one thread does when gradients are accumulated, run on the host: the bits of plain loops, for every alignment.
+// Runs the code of threads that accumulate gradients on the host: it gives the bits of plain loops, for all alignments.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -103,7 +103,7 @@ void check_on_gpu(std::size_t count, std::size_t offset) {
 
 }  // namespace
 
-TEST_CASE("sum += scale * gradient, and its cast, are the bits of plain loops") {
+TEST_CASE("sum += scale * gradient, and its cast, give the bits of plain loops") {
   check<float, float, float>();
   check<float, hocket::bfloat16, hocket::bfloat16>();
   check<float, hocket::half, float>();
@@ -113,7 +113,7 @@ TEST_CASE("sum += scale * gradient, and its cast, are the bits of plain loops") 
   check<hocket::half, float, hocket::float8_e4m3>();
 }
 
-TEST_CASE("kernels accumulate the host's bits", "[gpu]") {
+TEST_CASE("kernels accumulate to the host's bits", "[gpu]") {
   if (gpu_is_missing()) return;
   for (std::size_t offset : {0U, 1U, 6U}) {
     check_on_gpu<float, hocket::bfloat16, hocket::bfloat16>(100003, offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What one thread does in the reduction of 2 to 8 buffers, run here on the host as a grid of a few threads: the bits of
-// kernel/host/element_kernel.hpp, for every alignment of each buffer, in place or not. Where there is a GPU, its kernels too.
+// Runs the code of threads that reduce 2 to 8 buffers on the host: it gives the bits of kernel/host/element_kernel.hpp,
+// for every alignment of each buffer, in place or not. With a GPU, the kernels are tested too.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -24,7 +24,7 @@ using device::contribution;
 
 namespace {
 
-/// 12 bytes, so that four of them are three packs.
+/// 12 bytes, so that four elements fill three packs.
 struct color {
   float red, green, blue;
 };
@@ -42,7 +42,7 @@ struct rotate_in {
   }
 };
 
-/// Not marked: good for tests on the host, and no kernel may be made of it.
+/// Not marked as a device function: usable in tests on the host, but not in a kernel.
 struct for_the_host_only {
   int operator()(int a, int b) const { return a ^ b; }
 };
@@ -59,7 +59,7 @@ std::vector<T> values(int rank, std::size_t count) {
   }
 }
 
-/// What the host leaf makes of the sources, between prepare and finish if they are plain elements.
+/// Result of the host's element kernel, between prepare and finish if the sources are plain elements.
 template <class Op, class T, contribution Kind, std::size_t Sources, class Element>
 std::vector<Element> by_host_kernel(const Op& op, const std::vector<std::vector<Element>>& sources, std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
@@ -89,7 +89,7 @@ std::vector<Element> by_host_kernel(const Op& op, const std::vector<std::vector<
   return result;
 }
 
-/// Runs the kernel's body as `threads` threads would; `alias`: the source that is the destination, -1: none.
+/// Runs the kernel's body for each of `threads` threads. `alias`: the source that is the destination; -1: none.
 template <class Op, class T, contribution Kind, std::size_t Sources>
 bool same_as_kernel(const Op& op, std::size_t count, std::size_t offset, int alias) {
   using body_type = device::combination<Op, T, Sources, Kind>;
@@ -168,7 +168,7 @@ void check_on_gpu(const Op& op, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("numbers: the bits of the host leaf") {
+TEST_CASE("numbers are combined to the bits of the host's element kernel") {
   check<float>(std::plus<>{});
   check<double>(std::plus<double>{});
   check<hocket::half>(std::plus<>{});
@@ -181,7 +181,7 @@ TEST_CASE("numbers: the bits of the host leaf") {
   check<hocket::half>(hocket::maximum{});
 }
 
-TEST_CASE("prepared, combined and finished in one pass") {
+TEST_CASE("one pass that prepares, combines and finishes gives the host's bits") {
   check<float, contribution::plain>(hocket::average{});
   check<hocket::bfloat16, contribution::plain>(hocket::average{});
   check<std::int32_t, contribution::plain>(hocket::average{});
@@ -192,7 +192,7 @@ TEST_CASE("prepared, combined and finished in one pass") {
   check<float, contribution::plain>(std::plus<>{});
 }
 
-TEST_CASE("types and operations of users, of any size") {
+TEST_CASE("user-defined types of any size and user-defined operations give the host's bits") {
   check<color>(blend{});
   check<triple>(rotate_in{});
   check<affine_map>(compose{});
@@ -201,14 +201,14 @@ TEST_CASE("types and operations of users, of any size") {
   check<int>(for_the_host_only{});
 }
 
-TEST_CASE("a failure says what CUDA says") {
+TEST_CASE("a failure contains CUDA's error") {
   const auto cause = device::failure_of(cudaErrorInvalidDevice, "combine");
   CHECK(cause.code == hocket::errc::system);
   CHECK(cause.message() == "combine: system error: CUDA reported cudaErrorInvalidDevice: invalid device ordinal");
   CHECK_FALSE(static_cast<bool>(device::failure_of(cudaSuccess, "combine")));
 }
 
-TEST_CASE("without a GPU, a launch fails with words, and nothing to do is no failure") {
+TEST_CASE("without a GPU, a launch fails with a message, and a launch without elements succeeds") {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices != 0) return;
   float numbers[3] = {1, 2, 4};
@@ -220,7 +220,7 @@ TEST_CASE("without a GPU, a launch fails with words, and nothing to do is no fai
   CHECK_FALSE(static_cast<bool>(device::combine<float>(stream, std::plus<>{}, numbers + 2, from, 0)));
 }
 
-TEST_CASE("kernels give the bits of the host leaf", "[gpu]") {
+TEST_CASE("kernels give the bits of the host's element kernel", "[gpu]") {
   if (gpu_is_missing()) return;
   for (std::size_t count : {1U, 100U, 100003U}) {
     check_on_gpu<float, contribution::prepared, 2>(std::plus<>{}, count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table of kernels gives the bits of the host's table, for any number of sources. What one thread does with more than
-// 8 of them is run here on the host, for every alignment.
+// The table of kernels gives the bits of the host's table for any number of sources. The code of a thread for more than
+// 8 sources runs on the host, for every alignment.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -27,7 +27,7 @@ hocket::detail::in_fixed_tree<Op> in_tree(const Op& op) {
   return {op};
 }
 
-/// What the host's leaf makes of contributions, between prepare and finish where the operation has these.
+/// Result of the host's element kernel, between prepare and finish if the operation has these.
 template <class Op, class T>
 std::vector<T> by_host(const Op& op, const std::vector<std::vector<T>>& sources, std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
@@ -96,7 +96,7 @@ void check_on_host(const Op& op) {
   }
 }
 
-/// The body of one launch for all ranks; on odd ranks in place.
+/// Runs the body of one launch for all ranks, in place on odd ranks.
 template <class T, class Body, class Op>
 bool fused_on_host(const Op& op, unsigned ranks, std::size_t count, std::size_t offset) {
   std::vector<std::vector<T>> values;
@@ -173,7 +173,7 @@ void check_on_gpu(const char* name, const Op& op) {
 
 }  // namespace
 
-TEST_CASE("many sources are combined as the host combines them, rounded once") {
+TEST_CASE("many sources are combined to the host's bits, rounded once") {
   check_on_host<float>(std::plus<>());
   check_on_host<hocket::half>(std::plus<>());
   check_on_host<hocket::bfloat16>(std::plus<>());
@@ -183,14 +183,14 @@ TEST_CASE("many sources are combined as the host combines them, rounded once") {
   check_on_host<float>(hocket::detail::exact_plus{});
 }
 
-TEST_CASE("many sources are combined in the fixed tree as the host combines them") {
+TEST_CASE("many sources are combined in the fixed tree to the host's bits") {
   check_on_host<float>(in_tree(std::plus<>()));
   check_on_host<hocket::bfloat16>(in_tree(std::plus<>()));
   check_on_host<float>(in_tree(hocket::average{}));
   check_on_host<affine_map>(in_tree(compose()));
 }
 
-TEST_CASE("one launch for all ranks writes the host's bits to each of them, in place or not") {
+TEST_CASE("one launch for all ranks writes the host's bits to each rank's buffer, in place or not") {
   check_fused_on_host<float>(std::plus<>());
   check_fused_on_host<hocket::half>(std::plus<>());
   check_fused_on_host<affine_map>(compose());
@@ -200,7 +200,7 @@ TEST_CASE("one launch for all ranks writes the host's bits to each of them, in p
   check_fused_on_host<hocket::half>(in_tree(std::plus<>()));
 }
 
-TEST_CASE("the table refuses more sources than there is room for, and does nothing for none") {
+TEST_CASE("the table rejects more sources than it can hold, and does nothing for zero elements") {
   const std::plus<> op;
   const auto& element_kernel = device::stream_kernel_of<std::plus<>, float>;
   CHECK(element_kernel.size == sizeof(float));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What tests need of a GPU: to know whether there is one, to count what was skipped where there is none, and memory.
+/// Detection of a GPU, a count of the test cases that are skipped without one, and device memory for tests.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@
 
 namespace hocket_test {
 
-/// Whether there is no GPU, or no driver. What else CUDA complains of, as of a driver that is too old, is no reason to skip.
+/// True if there is no GPU or no driver. Other CUDA errors, such as a driver that is too old, are no reason to skip.
 inline bool there_is_no_gpu() {
   int devices = 0, driver = 0;
   const cudaError_t said = cudaGetDeviceCount(&devices);
@@ -21,7 +21,7 @@ inline bool there_is_no_gpu() {
   return cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0;
 }
 
-/// True where no GPU is, once for each case that asks; the end of the program says how many that were.
+/// True if there is no GPU. Counts one skipped case per call; the program prints the count when it ends.
 inline bool gpu_is_missing() {
   struct tally {
     int skipped = 0;
@@ -39,11 +39,11 @@ inline void check_cuda(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
 }
 
-/// Waits for a cudaMemset, or for a cudaMemcpy from memory of the host that is not pinned: both may return before they
-/// are done, and streams that do not block are not ordered behind them.
+/// Waits for a cudaMemset, or for a cudaMemcpy from host memory that is not pinned: both may return before they are
+/// done, and non-blocking streams are not ordered after them.
 inline void finish_filling() { check_cuda(cudaStreamSynchronize(cudaStreamLegacy)); }
 
-/// Elements in the GPU's memory, the first `offset` elements after what cudaMalloc gave.
+/// Elements in device memory. The first is `offset` elements behind the address from cudaMalloc.
 template <class T>
 class device_vector {
  public:
@@ -62,7 +62,7 @@ class device_vector {
 
   T* data() { return static_cast<T*>(memory_) + offset_; }
 
-  /// After all that was launched.
+  /// Waits for all launches, and returns a copy of the elements.
   std::vector<T> values() {
     check_cuda(cudaDeviceSynchronize());
     std::vector<T> copy(size_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Groups at the edges of a buffer are read by packs that lie within it, or by elements: where there is no memory behind it,
-// who reads on crashes.
+// Groups at the edges of a buffer are read by packs within the buffer, or by elements. A read outside of the test's
+// page crashes.
 #include "support/catch.hpp"
 
 #include <hocket/kernel/device/group.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-/// A page of bytes that are all different from their neighbours, between two that nobody may touch.
+/// A page of bytes that differ from their neighbours, between two inaccessible pages.
 class lonely_page {
  public:
   lonely_page() : all_(::mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
@@ -47,14 +47,14 @@ bool holds(const device::group<T, Count>& found, const T* from, std::size_t elem
   return true;
 }
 
-/// A buffer of `count` elements, read from each of them on.
+/// Reads a buffer of `count` elements from each element.
 template <class T, std::size_t Count>
 void check_buffer(const T* buffer, std::size_t count) {
   for (std::size_t first = 0; first < count; ++first) {
     const std::size_t left = count - first;
     const bool right = holds(device::load_group_within<Count>(buffer, count, first), buffer + first, left);
-    if (!right) FAIL("of " << count << " elements of " << sizeof(T) << " bytes, from the one with number " << first);
-    // What `cut()` chooses: the packs around lie within, or there is but what was asked for.
+    if (!right) FAIL("of " << count << " elements of " << sizeof(T) << " bytes, from element " << first);
+    // As `cut()` chooses: the whole group begins at a pack and lies within the buffer.
     const auto begin = reinterpret_cast<std::uintptr_t>(buffer + first);
     if (left >= Count && begin % 16 == 0)
       CHECK(holds(device::load_group<Count>(buffer + first), buffer + first, Count));
@@ -67,7 +67,7 @@ void check_edges() {
   const lonely_page memory;
   for (std::size_t count = 1; count <= 4 * few; ++count) {
     for (std::size_t shift = 0; shift < 16; shift += sizeof(T)) {
-      // At the page's beginning and at its end, and as far from these as a pack is long, at most.
+      // At the beginning and the end of the page, and up to the length of a pack away from them.
       const auto* const low = reinterpret_cast<const T*>(memory.begin() + shift);
       const auto* const high = reinterpret_cast<const T*>(memory.begin() + page - shift) - count;
       check_buffer<T, few>(low, count);
@@ -78,14 +78,14 @@ void check_edges() {
 
 }  // namespace
 
-TEST_CASE("groups at the edges of memory are read by what lies within it") {
+TEST_CASE("groups at the edges of a buffer are read from within the buffer") {
   check_edges<std::uint8_t>();
   check_edges<hocket::bfloat16>();
   check_edges<float>();
   check_edges<double>();
 }
 
-TEST_CASE("whether packs lie within a buffer is said for each place and length") {
+TEST_CASE("packs_lie_within is correct for each address and length") {
   std::size_t wrong = 0;
   for (const std::size_t size : {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}, std::size_t{12}}) {
     for (std::uintptr_t address = 4096; address < 4112; ++address) {

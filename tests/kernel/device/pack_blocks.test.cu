@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which bytes of blocks go where when they are packed and unpacked, run on the host: every element comes to its place, and
-// back, and nothing else is touched.
+// Packing and unpacking of blocks, run on the host: every element is copied to its place and back, and no other byte is
+// changed.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -21,17 +21,17 @@ namespace device = hocket::kernel::device;
 
 namespace {
 
-/// Blocks with gaps of every size between them, not in the order of memory; some are empty.
+/// Blocks with gaps of different sizes between them, not in memory order; some are empty.
 template <class Index>
 struct scattered {
   std::vector<Index> counts;
   std::vector<Index> displacements;
-  std::size_t size = 0;    ///< of the buffer that they lie in
+  std::size_t size = 0;    ///< of the buffer that contains them
   std::size_t packed = 0;  ///< elements in all of them
 
   scattered(std::size_t blocks, std::size_t longest) : counts(blocks), displacements(blocks) {
     for (std::size_t k = 0; k < blocks; ++k) {
-      const std::size_t at = (k * 7 + 3) % blocks;  // blocks is no multiple of 7
+      const std::size_t at = (k * 7 + 3) % blocks;  // blocks is not a multiple of 7
       const std::size_t count = random_bits(0, at) % 4 == 0 ? 0 : random_bits(1, at) % (longest + 1);
       displacements[at] = static_cast<Index>(size + k % 3);
       counts[at] = static_cast<Index>(count);
@@ -62,7 +62,7 @@ struct scattered {
   }
 };
 
-/// What the scan and the batched copy do with what the kernels are told.
+/// Does the work of the scan and the batched copy with the functions that the kernels use.
 template <class T, class Index>
 void copy_blocks(T* to, const Index* to_places, const T* from, const Index* from_places,
                  const std::vector<Index>& counts) {
@@ -120,7 +120,7 @@ void check_on_gpu(std::size_t blocks, std::size_t longest) {
 
 }  // namespace
 
-TEST_CASE("blocks are packed in their order and come back to their places, and what is between them stays") {
+TEST_CASE("blocks are packed in order and unpacked to their places, and the gaps do not change") {
   for (std::size_t blocks : {0U, 1U, 2U, 5U, 64U, 129U}) {
     check<float, std::int32_t>(blocks);
     check<triple, std::uint64_t>(blocks);
@@ -129,7 +129,7 @@ TEST_CASE("blocks are packed in their order and come back to their places, and w
   }
 }
 
-TEST_CASE("places of more than 4 GiB are not cut, whatever counts them") {
+TEST_CASE("offsets of more than 4 GiB are not truncated, for each type of counts") {
   const std::size_t far = 0x123456789;
   const std::uint32_t places[] = {0xffffffff};
   const std::int32_t counts[] = {0x7fffffff};
@@ -142,7 +142,7 @@ TEST_CASE("places of more than 4 GiB are not cut, whatever counts them") {
   CHECK(device::block_bytes<double, std::int32_t>{counts}(0) == std::size_t{0x7fffffff} * 8);
 }
 
-TEST_CASE("a workspace is cut into arrays that begin where they may and do not overlap") {
+TEST_CASE("a workspace is divided into aligned arrays that do not overlap") {
   device::workspace_cut cut;
   CHECK(cut.bytes() == 0);
   CHECK(cut.take(1) == 0);
@@ -152,7 +152,7 @@ TEST_CASE("a workspace is cut into arrays that begin where they may and do not o
   CHECK(cut.bytes() == 1024);
 }
 
-TEST_CASE("a workspace that is too small or begins at the wrong place is refused in words") {
+TEST_CASE("a workspace that is too small or misaligned is rejected with a message") {
   alignas(256) std::byte memory[512];
   CHECK_FALSE(static_cast<bool>(device::check_workspace({memory, 512}, 512, "pack_blocks")));
   CHECK_FALSE(static_cast<bool>(device::check_workspace({}, 0, "pack_blocks")));
@@ -164,7 +164,7 @@ TEST_CASE("a workspace that is too small or begins at the wrong place is refused
   CHECK(shifted.message().find("must begin at a multiple of 256 bytes") != std::string::npos);
 }
 
-TEST_CASE("no blocks are no work, and without a GPU, blocks fail with words") {
+TEST_CASE("zero blocks succeed without work, and without a GPU, blocks fail with a message") {
   const device::workspace none;
   const cuda::stream_ref stream{static_cast<cudaStream_t>(nullptr)};
   float elements[2] = {};
@@ -181,7 +181,7 @@ TEST_CASE("no blocks are no work, and without a GPU, blocks fail with words") {
   CHECK(cause.message().find("unpack_blocks: system error: CUDA reported cudaError") == 0);
 }
 
-TEST_CASE("kernels pack and unpack what the host does", "[gpu]") {
+TEST_CASE("kernels pack and unpack like the host", "[gpu]") {
   if (gpu_is_missing()) return;
   check_on_gpu<float, std::int32_t>(1, 3000000);
   check_on_gpu<float, std::int32_t>(8, 1000000);

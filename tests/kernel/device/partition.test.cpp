@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each element is visited exactly once, by groups that begin at packs of what is written, and nothing outside of a buffer
-// is read: for every alignment of one and of two buffers, every size of elements and all counts up to several groups.
+// Each element is visited exactly once, by groups that begin at packs of the written buffer, and nothing outside of a
+// buffer is read: for every alignment of one and of two buffers, every element size, all counts up to several groups.
 #include "support/catch.hpp"
 
 #include <hocket/kernel/device/partition.hpp>
@@ -23,11 +23,11 @@ struct type {
   std::size_t alignment;
 };
 
-/// Built-in sizes, and types of users: 12 and 24 bytes of 4-byte members, 3, 12 and 16 of bytes.
+/// Built-in sizes, and user-defined types: 12 and 24 bytes of 4-byte members, 3, 12 and 16 of bytes.
 constexpr type types[] = {{1, 1},  {2, 2}, {4, 4},  {8, 8},  {16, 16}, {12, 4},
                           {24, 4}, {3, 1}, {12, 1}, {16, 4}, {40, 8}};
 
-/// Visits per element, by `threads` threads.
+/// Number of visits of each element by `threads` threads.
 std::vector<int> visits(const device::partition& parts, std::size_t threads) {
   std::vector<int> times(parts.count, 0);
   for (std::size_t thread = 0; thread < threads; ++thread) {
@@ -45,7 +45,7 @@ bool each_once(const device::partition& parts, std::size_t threads) {
   return visits(parts, threads) == std::vector<int>(parts.count, 1);
 }
 
-/// The packs that `parts` reads of the buffer lie within it.
+/// True if the packs that `parts` reads lie within the buffer.
 bool reads_within(const device::partition& parts, const extent& buffer) {
   if (parts.groups == 0) return true;
   const std::uintptr_t first = buffer.address + parts.group_begin(0) * buffer.size;
@@ -55,7 +55,7 @@ bool reads_within(const device::partition& parts, const extent& buffer) {
   return begin >= buffer.address && end <= buffer.address + parts.count * buffer.size;
 }
 
-/// Whether an element of the buffer begins at a multiple of 16, by trying more than cut() does.
+/// True if an element of the buffer begins at a multiple of 16. Tries more elements than cut() does.
 bool has_a_pack(const extent& buffer) {
   for (std::size_t i = 0; i < 64; ++i) {
     if ((buffer.address + i * buffer.size) % 16 == 0) return true;
@@ -65,7 +65,7 @@ bool has_a_pack(const extent& buffer) {
 
 }  // namespace
 
-TEST_CASE("groups fill whole packs of every size, and no fewer elements do") {
+TEST_CASE("a group is the smallest number of elements that fills whole packs") {
   for (std::size_t size = 1; size <= 64; ++size) {
     const std::size_t group = device::group_of(size);
     CHECK(group * size == std::lcm(size, std::size_t{16}));
@@ -77,7 +77,7 @@ TEST_CASE("groups fill whole packs of every size, and no fewer elements do") {
   STATIC_REQUIRE(device::group_of(12) == 4);
 }
 
-TEST_CASE("one buffer: each element once, each wide access aligned") {
+TEST_CASE("one buffer: each element is visited once, and each wide access is aligned") {
   for (const type& t : types) {
     const std::size_t group = device::group_of(t.size);
     for (std::uintptr_t offset = 0; offset < 16; offset += t.alignment) {
@@ -131,7 +131,7 @@ TEST_CASE("two buffers that are misaligned differently: no byte outside is read,
   }
 }
 
-TEST_CASE("eight buffers are cut as the narrowest of them needs") {
+TEST_CASE("eight buffers: each element is visited once, and no byte outside is read") {
   const std::size_t size = 2;
   for (std::uintptr_t offset = 0; offset < 16; offset += 2) {
     const auto at = [&](std::uintptr_t k) { return extent{base + 4096 * k + (k * offset) % 16, size}; };
@@ -145,7 +145,7 @@ TEST_CASE("eight buffers are cut as the narrowest of them needs") {
   }
 }
 
-TEST_CASE("the widest access at an address") {
+TEST_CASE("widest_access is the alignment of an address, up to 16") {
   for (std::uintptr_t offset = 0; offset < 64; ++offset) {
     const std::size_t width = device::widest_access(base + offset);
     CHECK(offset % width == 0);
@@ -155,7 +155,7 @@ TEST_CASE("the widest access at an address") {
   CHECK(device::widest_access(0) == 16);
 }
 
-TEST_CASE("threads next to each other have groups next to each other") {
+TEST_CASE("adjacent threads have adjacent groups") {
   const auto parts = device::cut(1000, 4, extent{base, 4});
   for (std::size_t thread = 0; thread + 1 < 8; ++thread) {
     std::vector<std::size_t> mine;
@@ -169,7 +169,7 @@ TEST_CASE("threads next to each other have groups next to each other") {
   }
 }
 
-TEST_CASE("launches fill the GPU and no more") {
+TEST_CASE("the number of blocks grows with the bytes, up to the number of resident blocks") {
   for (int resident : {1, 108, 864, 1184}) {
     unsigned before = 0;
     for (std::size_t bytes = 0; bytes < std::size_t{1} << 40; bytes = bytes * 3 + 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Blocks of 8-bit numbers with a scale, made by what threads do, run on the host: the scale is right, the error is bounded, the
-// largest number survives, infinities are not hidden; for every alignment and a last block of any length.
+// Quantisation to blocks of 8-bit numbers with a scale; the code of threads runs on the host. The scale is right, the
+// error is bounded, the largest number is exact, infinities are not hidden; for all alignments and last blocks.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -22,7 +22,7 @@ namespace device = hocket::kernel::device;
 
 namespace {
 
-/// As the kernel does it: lanes agree on a magnitude, and each writes its group.
+/// Like the kernel: the lanes agree on a magnitude, and each lane writes its group.
 template <class T, class Quantized, std::size_t Block>
 void run(const device::quantization<T, Quantized, Block>& body) {
   using body_type = device::quantization<T, Quantized, Block>;
@@ -102,7 +102,7 @@ void check() {
 
 }  // namespace
 
-TEST_CASE("what is quantised comes back within half a step") {
+TEST_CASE("quantised values come back within the rounding error") {
   check<float, std::int8_t, 128>();
   check<float, std::int8_t, 16>();
   check<hocket::bfloat16, std::int8_t, 64>();
@@ -110,7 +110,7 @@ TEST_CASE("what is quantised comes back within half a step") {
   check<hocket::half, hocket::float8_e4m3, 512>();
 }
 
-TEST_CASE("the largest number of a block comes back as it was, and zeros as zeros") {
+TEST_CASE("the largest number of a block and zeros come back unchanged") {
   std::vector<float> values(128, 0.0F);
   values[77] = -508;  // 4 * 127
   std::vector<std::int8_t> to(128);
@@ -123,7 +123,7 @@ TEST_CASE("the largest number of a block comes back as it was, and zeros as zero
   CHECK(back == values);
 }
 
-TEST_CASE("numbers near the end of float's range") {
+TEST_CASE("numbers near the limits of float's range come back within the rounding error") {
   for (float largest : {std::numeric_limits<float>::max(), std::numeric_limits<float>::min(), 0x1p-130F,
                         std::numeric_limits<float>::denorm_min(), 0.0F}) {
     std::vector<float> values(40, largest / 2);
@@ -177,7 +177,7 @@ TEST_CASE("kernels quantise to the host's bits, and back", "[gpu]") {
   }
 }
 
-TEST_CASE("int8 kernels compile, too", "[gpu]") {
+TEST_CASE("int8 kernels quantise to the host's bits", "[gpu]") {
   if (gpu_is_missing()) return;
   const std::size_t count = 1000;
   const auto values = samples<hocket::bfloat16>(0, count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keys in whose order the largest elements are found: that order is the one of values, or of magnitudes, for every number of
-// the small types. What comes out is that of a stable sort of the host.
+// Keys by which the largest elements are found: their order is that of values or of magnitudes, for every number of the
+// small types. The result is that of a stable sort on the host.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -24,11 +24,11 @@ using device::ranking;
 
 namespace {
 
-/// What is compared: wide enough for all of T.
+/// Type of comparisons, wide enough for all values of T.
 template <class T>
 using wide = std::conditional_t<std::is_integral_v<T>, long double, double>;
 
-/// Whether `a` comes before `b`, said without keys: NaNs first.
+/// True if `a` comes before `b`, computed without keys: NaNs first.
 template <ranking By, class T>
 bool before(const T& a, const T& b) {
   auto first = static_cast<wide<T>>(a), second = static_cast<wide<T>>(b);
@@ -83,7 +83,7 @@ void check_pairs(const std::vector<T>& all) {
   CHECK(wrong == 0);
 }
 
-/// Of sorted numbers, neighbours are enough.
+/// Checks neighbours only, which is enough for sorted numbers.
 template <class T, ranking By>
 void check_every_number() {
   std::vector<T> all;
@@ -110,7 +110,7 @@ struct chosen {
   }
 };
 
-/// What the kernels before and after the sort do; the sort itself by the host, on keys alone.
+/// Does the work of the kernels before and after the sort. The host sorts by keys alone.
 template <ranking By, class T, class Index>
 void check_steps(const std::vector<T>& from, std::size_t k) {
   using making = device::key_making<T, Index, By>;
@@ -173,7 +173,7 @@ TEST_CASE("keys have the order of values, and that of magnitudes, NaNs first") {
   check_pairs(special_values<std::uint64_t>());
 }
 
-TEST_CASE("... for every small float") {
+TEST_CASE("keys of every small float have the order of values or magnitudes") {
   check_every_number<hocket::half, ranking::value>();
   check_every_number<hocket::half, ranking::magnitude>();
   check_every_number<hocket::bfloat16, ranking::value>();
@@ -182,7 +182,7 @@ TEST_CASE("... for every small float") {
   check_every_number<hocket::float8_e5m2, ranking::magnitude>();
 }
 
-TEST_CASE("the largest elements and their places are those of a stable sort") {
+TEST_CASE("the largest elements and their indices are those of a stable sort") {
   auto floats = samples<float>(0, 300);
   floats[17] = floats[250] = std::numeric_limits<float>::quiet_NaN();
   for (std::size_t k : {0U, 1U, 2U, 57U, 300U}) {
@@ -192,7 +192,7 @@ TEST_CASE("the largest elements and their places are those of a stable sort") {
   }
 }
 
-TEST_CASE("what can't be is refused in words, without a GPU, too") {
+TEST_CASE("invalid arguments are rejected with a message, even without a GPU") {
   const device::workspace none;
   const cuda::stream_ref stream{static_cast<cudaStream_t>(nullptr)};
   float values[1] = {};
@@ -212,7 +212,7 @@ TEST_CASE("what can't be is refused in words, without a GPU, too") {
         std::string::npos);
 }
 
-TEST_CASE("kernels find what the host's sort finds", "[gpu]") {
+TEST_CASE("kernels find the elements that the host's sort finds", "[gpu]") {
   if (gpu_is_missing()) return;
   for (std::size_t count : {1U, 1000U, 1000003U}) {
     check_on_gpu<ranking::magnitude, float, std::uint32_t>(count, count / 100 + 1);

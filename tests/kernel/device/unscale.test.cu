@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What one thread does when gradients are unscaled, run on the host: the elements' bits, every place of an infinity or NaN, and
-// the sum of squares.
+// Runs the code of a thread that unscales gradients on the host: the elements' bits, every place of an infinity or NaN,
+// and the sum of squares.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -84,7 +84,7 @@ TEST_CASE("unscaled elements have the bits of a plain loop, and the sum of their
   check<hocket::float8_e5m2>();
 }
 
-TEST_CASE("one infinity or NaN is found wherever it is, and so is a value that becomes infinite") {
+TEST_CASE("an infinity or NaN is found at any place, and so is a value that becomes infinite") {
   const std::size_t count = 40;
   for (std::size_t place = 0; place < count; ++place) {
     for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
@@ -106,7 +106,7 @@ TEST_CASE("one infinity or NaN is found wherever it is, and so is a value that b
   CHECK(std::isfinite(tally.squares));
 }
 
-TEST_CASE("kernels unscale the host's bits, and add the same bits in every run", "[gpu]") {
+TEST_CASE("kernels unscale to the host's bits, and give the same sum in every run", "[gpu]") {
   if (gpu_is_missing()) return;
   const std::size_t count = 1000003;
   for (std::size_t offset : {0U, 1U, 5U}) {

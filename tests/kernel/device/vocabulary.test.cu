@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels may call every conversion and every operation without --expt-relaxed-constexpr: compiling them is the test. The
-// function that they call runs here, too, on the host; where there is a GPU, both give the same bits.
+// function that they call also runs on the host; with a GPU, both must give the same bits.
 #include "kernel/device/gpu.cuh"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -22,10 +22,10 @@ using namespace hocket_test;
 
 namespace {
 
-/// Keeps each result as one number: its bits, or a hash of them where it is longer. Where there are `labels`, what each is.
+/// Stores each result as one number: its bits, or a hash if it is longer. Also stores the names of results in `labels`.
 struct sink {
   std::uint64_t* results = nullptr;
-  const char** labels = nullptr;  ///< two for each result: of which type, and of what
+  const char** labels = nullptr;  ///< two for each result: its type, and its operation
   const char* type = "";
   const char* what = "";
   int count = 0;
@@ -65,7 +65,7 @@ HOCKET_HOST_DEVICE void convert(sink& out, const char* type, double value) {
   out("from bits", Small::from_bits(Small(value).bits()));
   out("max", std::numeric_limits<Small>::max());
   out("quiet_NaN", std::numeric_limits<Small>::quiet_NaN());
-  // Bits of all kinds; with all ones in the exponent: NaNs with and without a sign, infinities too.
+  // Arbitrary bits; with an exponent of ones: NaNs with and without a sign, and infinities.
   const std::uint64_t mixed = __builtin_bit_cast(std::uint64_t, value) * 0x9e3779b97f4a7c15U;
   const auto bits = static_cast<std::uint32_t>(mixed >> 32);
   out("from any bits", Small(__builtin_bit_cast(float, bits)));
@@ -75,7 +75,7 @@ HOCKET_HOST_DEVICE void convert(sink& out, const char* type, double value) {
   out("any bits to float", static_cast<float>(Small::from_bits(static_cast<typename Small::bits_type>(mixed >> 40))));
 }
 
-/// A NaN that arithmetic makes of numbers has the bits that its processor gives it: all are one here.
+/// Replaces every NaN by one NaN, because the bits of a NaN that arithmetic gives depend on the processor.
 template <class T>
 HOCKET_HOST_DEVICE T with_one_nan(const T& value) {
   if constexpr (hocket::detail::is_float_or_double<T>) {
@@ -130,7 +130,7 @@ HOCKET_HOST_DEVICE int call_everything(sink out, double a, double b) {
   reduce_numbers(out, "float8_e4m3", static_cast<hocket::float8_e4m3>(a), static_cast<hocket::float8_e4m3>(b));
   reduce_numbers(out, "float8_e5m2", static_cast<hocket::float8_e5m2>(a), static_cast<hocket::float8_e5m2>(b));
 
-  // Small enough for their product: what is out of range has no value that both could give.
+  // Small enough for their product, because the result of an overflow is not defined.
   const auto i = static_cast<std::int32_t>(static_cast<std::int64_t>(a * 4) % 10'007);
   const auto j = static_cast<std::int32_t>(static_cast<std::int64_t>(b * 4) % 10'007);
   reduce_numbers(out, "int32", i, j);
@@ -143,7 +143,7 @@ HOCKET_HOST_DEVICE int call_everything(sink out, double a, double b) {
   reduce(out, "logical_or", std::logical_or<>{}, i, j);
 
   out.type = "float";
-  reduce(out, "plus by way of bfloat16", hocket::detail::wired<std::plus<>, hocket::bfloat16>{}, static_cast<float>(a),
+  reduce(out, "plus, wire type bfloat16", hocket::detail::wired<std::plus<>, hocket::bfloat16>{}, static_cast<float>(a),
          static_cast<float>(b));
   reduce(out, "exact_plus", hocket::detail::exact_plus{}, static_cast<float>(a), static_cast<float>(b));
   out.type = "double";
@@ -165,7 +165,7 @@ std::vector<std::uint64_t> results_of(double a, double b) {
 
 }  // namespace
 
-TEST_CASE("the function that kernels call tells values apart on the host") {
+TEST_CASE("the function that kernels call gives different results for different values on the host") {
   CHECK(results_of(1.5, 2.25) == results_of(1.5, 2.25));
   CHECK(results_of(1.5, 2.25) != results_of(1.5, 2.5));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The element loops: any number of sources, any length, any alignment, into one of the sources or elsewhere; always the
-// fold from left to right, in the accumulator, rounded once.
+// The element kernels: for any number of sources, length, alignment and destination (also one of the sources), the
+// result is the fold from left to right in the accumulator, rounded once.
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 
@@ -19,7 +19,7 @@ using namespace hocket_test;
 
 namespace {
 
-/// Around the tile of `combine_tiled`, which is 4096 bytes of accumulators.
+/// Lengths around the tile of `combine_tiled`, which has 4096 bytes of accumulators.
 template <class Op, class T>
 std::vector<std::size_t> lengths() {
   const std::size_t tile = 4096 / sizeof(typename hocket::reduction<Op, T>::accumulator);
@@ -89,7 +89,7 @@ void check(const Op& op) {
 
 }  // namespace
 
-TEST_CASE("leaves fold from left to right, whatever the arity, length, alignment and destination") {
+TEST_CASE("element kernels fold from left to right, for each arity, length, alignment and destination") {
   check<float>(std::plus<>{});
   check<double>(std::plus<>{});
   check<float>(hocket::minimum{});
@@ -97,18 +97,18 @@ TEST_CASE("leaves fold from left to right, whatever the arity, length, alignment
   check<std::int32_t>(std::multiplies<>{});
 }
 
-TEST_CASE("leaves of small floating-point types accumulate in float and round once") {
+TEST_CASE("element kernels of small floating-point types accumulate in float and round once") {
   check<hocket::half>(std::plus<>{});
   check<hocket::bfloat16>(hocket::maximum{});
   check<hocket::float8_e4m3>(std::plus<>{});
 }
 
-TEST_CASE("leaves take elements of any size and operations that are not commutative") {
+TEST_CASE("element kernels accept elements of any size and operations that are not commutative") {
   check<affine_map>(compose{});
   check<hocket::exact_sum<float>>(std::plus<>{});
 }
 
-TEST_CASE("an operation keeps what it captured") {
+TEST_CASE("an operation keeps its captured values") {
   const float factor = 3;
   const auto op = [factor](float a, float b) { return a + factor * b; };
   const float a[2] = {1, 2}, b[2] = {10, 20};

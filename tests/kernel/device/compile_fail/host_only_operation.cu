@@ -2,7 +2,7 @@
 //
 // expect: calling a __host__ function\("for_the_host_only::operator
 //
-// An operation that is not marked __device__ can't be in a kernel: nvcc says which.
+// nvcc rejects a kernel with an operation that is not marked __device__, and names the operation.
 #include <hocket/kernel/device/combine.cuh>
 
 struct for_the_host_only {
