@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// At assertion level 3 (see tests/CMakeLists.txt) calls that differ fail on every rank in the very call, before any of
-// its data has moved; calls that do not differ go as at other levels.
+// At assertion level 3 (see tests/CMakeLists.txt), calls that differ fail on every rank in that call, before any of its
+// data is written; equal calls give the same results as at other levels.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -42,7 +42,7 @@ std::string site(int line) { return "comparison.test.cpp:" + std::to_string(line
 
 std::vector<float> ones(std::size_t size) { return std::vector<float>(size, 1.0F); }
 
-/// Rank `odd_one` does `one`, the others `other`; each must fail in that, and with the words of both.
+/// Rank `odd_one` runs `one`, the others run `other`; each must fail in that call, with every text of `says`.
 void check(const char* name, const act& one, const act& other, const std::vector<std::string>& says) {
   for (const int ranks : {2, 3, 5}) {
     for (const int odd_one : {0, ranks - 1}) {
@@ -78,7 +78,7 @@ act broadcasts(std::size_t size, int root) {
   };
 }
 
-/// Two counts that no flag can tell apart: the 32 bits of their calls' signatures are equal.
+/// Two counts that flags can't distinguish, because the 32-bit signatures of their calls are equal.
 std::pair<std::size_t, std::size_t> colliding_counts() {
   constexpr std::uint32_t types =
       hocket::detail::reduction_signature<hocket::plan::collective_kind::all_reduce, std::plus<>, float>;
@@ -93,7 +93,7 @@ std::pair<std::size_t, std::size_t> colliding_counts() {
 
 }  // namespace
 
-TEST_CASE("a mixed stream of equal calls goes as at other levels") {
+TEST_CASE("a mixed sequence of equal calls gives correct results") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_ranks(ranks, [](thread_rank& me) {
       auto& comm = me.comm();
@@ -152,7 +152,7 @@ TEST_CASE("an asynchronous call does not wait for the comparison") {
   });
 }
 
-TEST_CASE("each kind of difference is found in the call itself, with both call sites") {
+TEST_CASE("each kind of mismatch fails in the call itself, and the error names both call sites") {
   const std::plus<> sum;
   const std::string reduced = site(reduces_at), broadcast = site(broadcasts_at);
   check("counts of one line", reduces(1, sum), reduces(2, sum), {"of 1 elements", "of 2 elements", reduced});
@@ -184,13 +184,13 @@ TEST_CASE("each kind of difference is found in the call itself, with both call s
       {"barrier", "broadcast", broadcast, site(__LINE__ - 7)});
 }
 
-TEST_CASE("a root that would be over before it could see a difference hears of it in its own call") {
-  // Below level 3 the root of a broadcast has sent all that it sends, and returns.
+TEST_CASE("the root of an eager broadcast gets a mismatch in its own call") {
+  // Below level 3, the root of this broadcast sends its data and returns.
   check("eager broadcast", broadcasts(1, 0), reduces(1, std::plus<>{}),
         {"broadcast", "all_reduce", site(broadcasts_at), site(reduces_at)});
 }
 
-TEST_CASE("calls whose short signatures are equal are told apart") {
+TEST_CASE("calls with equal 32-bit signatures are distinguished") {
   const auto [few, many] = colliding_counts();
   REQUIRE(few != many);
   INFO(few << " and " << many << " elements");
@@ -199,7 +199,7 @@ TEST_CASE("calls whose short signatures are equal are told apart") {
         {std::to_string(few) + " elements", std::to_string(many) + " elements", site(reduces_at)});
 }
 
-TEST_CASE("no data moves in calls that differ") {
+TEST_CASE("calls that differ leave the buffers unchanged") {
   on_ranks(3, [](thread_rank& me) {
     std::vector<float> data(4, static_cast<float>(me.rank()));
     me.expect(hocket::errc::mismatch, [&] {
@@ -209,11 +209,11 @@ TEST_CASE("no data moves in calls that differ") {
         hocket::broadcast(me.comm(), data, hocket::root{0});
       }
     });
-    me.check(data == std::vector<float>(4, static_cast<float>(me.rank())), "data has moved");
+    me.check(data == std::vector<float>(4, static_cast<float>(me.rank())), "data has changed");
   });
 }
 
-TEST_CASE("differences of asynchronous calls are found, waited for or not") {
+TEST_CASE("mismatches of asynchronous calls are reported, whether or not the request is waited for") {
   for (const bool waits : {true, false}) {
     on_ranks(3, [&](thread_rank& me) {
       std::vector<float> data = ones(300), more = ones(400);
@@ -222,7 +222,7 @@ TEST_CASE("differences of asynchronous calls are found, waited for or not") {
         hocket::request sum = me.rank() == 1 ? hocket::all_reduce_async(me.comm(), hocket::in_place(more))
                                              : hocket::all_reduce_async(me.comm(), hocket::in_place(data));
         if (waits) sum.wait();
-        hocket::barrier(me.comm());  // may only quote the error, if it came while the sum was begun
+        hocket::barrier(me.comm());  // only quotes the error if it arrived while the sum was being started
       } catch (const hocket::error& found) {
         message = found.what();
         me.check(found.code() == hocket::errc::mismatch || (!waits && found.code() == hocket::errc::revoked), message);
@@ -234,7 +234,7 @@ TEST_CASE("differences of asynchronous calls are found, waited for or not") {
   }
 }
 
-TEST_CASE("the comparison keeps to the deadline of the call, and sees an abort") {
+TEST_CASE("the comparison ends at the deadline of the call and on abort") {
   on_ranks(3, [](thread_rank& me) {
     if (me.rank() == 2) {
       std::this_thread::sleep_for(300ms);
@@ -247,7 +247,7 @@ TEST_CASE("the comparison keeps to the deadline of the call, and sees an abort")
       hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, hocket::with(hocket::timeout(50ms)));
     });
     me.check(std::chrono::steady_clock::now() - begin < 2s, "too late");
-    me.check(found && found->context().peer == 2, "blames another rank");
+    me.check(found && found->context().peer == 2, "names another rank");
   });
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 0) me.comm().abort();
@@ -255,7 +255,7 @@ TEST_CASE("the comparison keeps to the deadline of the call, and sees an abort")
   });
 }
 
-TEST_CASE("survivors go on, and compare") {
+TEST_CASE("after shrink, calls succeed and are still compared") {
   on_ranks(3, [](thread_rank& me) {
     me.expect(hocket::errc::mismatch,
               [&] { (me.rank() == 0 ? broadcasts(2, 0) : reduces(2, std::plus<>{}))(me.comm()); });

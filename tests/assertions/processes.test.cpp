@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The same between processes.
+// The comparison of calls between processes.
 // needs: ucx
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
@@ -23,7 +23,7 @@ constexpr route routes[] = {shared_memory, network};
 
 std::string site(int line) { return "processes.test.cpp:" + std::to_string(line); }
 
-/// A count for which a sum and a maximum, by ring, have the same 12 bits in all their messages.
+/// Element count for which all messages of a sum and of a maximum by `ring` carry the same 12 signature bits.
 template <class T>
 std::size_t colliding_count() {
   constexpr auto kind = hocket::plan::collective_kind::all_reduce;
@@ -39,7 +39,7 @@ std::size_t colliding_count() {
   return 0;
 }
 
-/// Each of two ranks does its part, which must fail with the words of both.
+/// Rank 0 runs `one` and rank 1 runs `other`; both must fail, with every text of `says`.
 void check(const std::function<void(communicator&)>& one, const std::function<void(communicator&)>& other,
            const std::vector<std::string>& says) {
   for (const route& way : routes) {
@@ -51,21 +51,21 @@ void check(const std::function<void(communicator&)>& one, const std::function<vo
               found.expect(cause.message().find(text) != std::string::npos,
                            "the message lacks '" + text + "': " + cause.message());
             }
-            // With the other rank's account of it, or without.
+            // The code depends on whether the other rank's report has arrived.
             try {
               hocket::barrier(comm);
               found.expect(false, "the next call did not fail");
             } catch (const hocket::error& next) {
               found.expect(next.code() == hocket::errc::revoked || next.code() == hocket::errc::mismatch, next.what());
             }
-            std::this_thread::sleep_for(100ms);  // the other may still want the words
+            std::this_thread::sleep_for(100ms);  // the other rank may still request the error text
           }) == "");
   }
 }
 
 }  // namespace
 
-TEST_CASE("processes: a mixed stream of equal calls goes as at other levels") {
+TEST_CASE("processes: a mixed sequence of equal calls gives correct results") {
   for (const route& way : routes) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
@@ -94,11 +94,11 @@ TEST_CASE("processes: a mixed stream of equal calls goes as at other levels") {
   }
 }
 
-TEST_CASE("processes: calls that differ fail on both, with both call sites") {
+TEST_CASE("processes: calls that differ fail on both ranks, and the error names both call sites") {
   const std::string broadcast = site(__LINE__ + 3), sum = site(__LINE__ + 7);
   const auto broadcasts = [](communicator& comm) {
     std::vector<float> data(1);
-    hocket::broadcast(comm, data, hocket::root{0});  // the root has nobody to wait for
+    hocket::broadcast(comm, data, hocket::root{0});  // the root waits for no rank
   };
   const auto sums = [](communicator& comm) {
     std::vector<float> data(300);
@@ -113,7 +113,7 @@ TEST_CASE("processes: calls that differ fail on both, with both call sites") {
         {"300 elements", "301 elements", sum, site(__LINE__ - 2)});
 }
 
-TEST_CASE("processes: calls are told apart whose messages look alike") {
+TEST_CASE("processes: calls whose messages carry equal signature bits are distinguished") {
   const std::size_t count = colliding_count<float>();
   REQUIRE(count > 0);
   INFO(count << " elements");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Another thread ends whatever start-up waits for, at once; the error says for whom it waited, and the ranks that were
-/// there hear who it was.
+/// Another thread cancels start-up: each wait ends soon, the error names the missing ranks, and the ranks that are
+/// present learn which rank has cancelled.
 #include <hocket/bootstrap/directory_store.hpp>
 #include <hocket/bootstrap/launch.hpp>
 #include <hocket/bootstrap/tcp_store.hpp>
@@ -40,10 +40,10 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// What a rank does in start-up, within a limit.
+/// A rank's part of start-up, within a limit.
 using part = std::function<void(const wait_limit&)>;
 
-/// A rank on a thread of its own, which can be called off.
+/// A rank in its own thread, which can be cancelled.
 class rank_thread {
  public:
   explicit rank_thread(part act) : act_(std::move(act)), thread_([this] { run(); }) {}
@@ -58,9 +58,9 @@ class rank_thread {
   void join() {
     if (thread_.joinable()) thread_.join();
   }
-  /// After `join`.
+  /// Call after `join`.
   const hocket::failure& cause() const { return cause_; }
-  /// After `cancel` and `join`.
+  /// Call after `cancel` and `join`.
   hocket_test::latency took() const { return took_; }
   double milliseconds_since(clock::time_point begin) const {
     return std::chrono::duration<double, std::milli>(end_ - begin).count();
@@ -88,28 +88,28 @@ class rank_thread {
   std::thread thread_;
 };
 
-/// How many ranks of the scene stand before what is to be their last wait.
+/// Number of ranks of the scene that have reached their last wait.
 std::atomic<int> in_place{0};
 
 std::function<bool()> ranks_in_place(int count) {
   return [count] { return in_place.load() >= count; };
 }
 
-/// Ranks of one start-up, of which one is called off while it waits.
+/// Ranks of one start-up, one of which is cancelled while it waits.
 struct scene {
   std::map<int, part> ranks;
   int cancelled = 0;
-  std::string says;                    ///< by the rank that is called off
-  std::vector<int> informed = {};      ///< ranks that hear of it
-  std::function<void()> wake = [] {};  ///< lets those go on that do something else meanwhile
-  /// From when on the wait may be called off, a moment later.
+  std::string says;                    ///< part of the error of the cancelled rank
+  std::vector<int> informed = {};      ///< ranks that learn of the cancellation
+  std::function<void()> wake = [] {};  ///< wakes the ranks that stall outside the store
+  /// Returns true when the wait may be cancelled, after a short sleep.
   std::function<bool()> ready = [] { return true; };
 };
 
-/// Plays a scene some times. Every rank must end soon.
+/// Runs a scene several times. Every rank must end soon.
 void play(const std::string& name, const std::function<scene()>& set_up) {
-  abort_latency own("called off " + name);
-  abort_latency others("  the others hear of that", 60);  // a directory is looked into every 50 ms
+  abort_latency own("cancelled " + name);
+  abort_latency others("  the others learn of it", 60);  // a directory is polled every 50 ms
   bool anybody_hears = false;
   for (int round = 0; own.wants_more() || (anybody_hears && others.wants_more()); ++round) {
     INFO(name << ", round " << round);
@@ -128,7 +128,7 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
     CHECK(contains(ended.cause().reason, "start-up was cancelled"));
     if (contains(ended.cause().reason, "was not complete") ||
         contains(ended.cause().reason, "there was no time to check")) {
-      WARN("it took too long to find out who was missing");
+      WARN("finding the missing ranks took too long");
     } else {
       CHECK_THAT(ended.cause().reason, Catch::Contains(now.says));
     }
@@ -151,7 +151,7 @@ void play(const std::string& name, const std::function<scene()>& set_up) {
   if (anybody_hears) others.check();
 }
 
-/// Comes, and takes part in so many rounds.
+/// Opens the store and takes part in `rounds` exchanges.
 template <typename Store, typename Options>
 part takes_part(const Options& options, int rounds) {
   return [options, rounds](const wait_limit& limit) {
@@ -167,7 +167,7 @@ void wait_for(const std::atomic<bool>& flag) {
   while (!flag.load()) std::this_thread::sleep_for(1ms);
 }
 
-/// Whether rank 0 has let that rank in, in a directory.
+/// True if rank 0 has admitted `rank` in the directory.
 bool rank_is_seen(const scratch_directory& place, int rank) {
   for (const std::string& base : platform::list_directory(place.path())) {
     for (const std::string& session : platform::list_directory(place.path() + '/' + base)) {
@@ -178,7 +178,7 @@ bool rank_is_seen(const scratch_directory& place, int rank) {
   return false;
 }
 
-/// Takes part in one round, does something else until it is woken, and comes to the next.
+/// Takes part in one exchange, stalls until it is woken, and takes part in the next.
 template <typename Store, typename Options>
 part stalls(const Options& options, std::shared_ptr<std::atomic<bool>> woken) {
   return [options, woken](const wait_limit& limit) {
@@ -192,11 +192,11 @@ part stalls(const Options& options, std::shared_ptr<std::atomic<bool>> woken) {
 
 }  // namespace
 
-TEST_CASE("who looks for rank 0 can be called off") {
+TEST_CASE("a rank that connects to rank 0 can be cancelled") {
   tcp_place place(3);
   place.close();
   const std::string address = "rank 0 has not served the store at 127.0.0.1:" + std::to_string(place.port());
-  play("while nobody serves the store", [&] {
+  play("while no process serves the store", [&] {
     return scene{{{1, takes_part<tcp_store>(place.options(1), 1)}}, 1, address};
   });
   platform::file_descriptor listener;
@@ -204,20 +204,20 @@ TEST_CASE("who looks for rank 0 can be called off") {
   REQUIRE(platform::listen_on("127.0.0.1", 0, listener, cause) == 0);
   const std::uint16_t port = platform::local_address(listener.get()).port();
   const part joins = [port](const wait_limit& limit) { tcp_store({1, 3, "127.0.0.1", port, "", -1}, limit); };
-  play("while what listens there says nothing", [&] { return scene{{{1, joins}}, 1, "rank 0 has not served"}; });
+  play("while the listener does not answer", [&] { return scene{{{1, joins}}, 1, "rank 0 has not served"}; });
   REQUIRE(::listen(listener.get(), 0) == 0);
-  std::vector<platform::file_descriptor> crowd;  // which nobody accepts, so that there is no room for more
+  std::vector<platform::file_descriptor> crowd;  // never accepted, so that the backlog is full
   for (int i = 0; i < 3; ++i) {
     crowd.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const auto there = platform::local_address(listener.get());
     ::connect(crowd.back().get(), there.get(), there.size);
   }
-  play("while its connection is not taken", [&] { return scene{{{1, joins}}, 1, "no answer yet"}; });
+  play("while its connection is not accepted", [&] { return scene{{{1, joins}}, 1, "no answer yet"}; });
 }
 
-TEST_CASE("who asks a silent name server can be called off") {
+TEST_CASE("a rank that waits for a silent name server can be cancelled") {
   const auto results = hocket::launch::run_processes(1, [](const bootstrap::world_description&) {
-    // A network of its own, in which the name server is a socket that nobody reads.
+    // A separate network namespace, in which the name server is a socket that no process reads.
     const scratch_directory files;
     const std::string text = "nameserver 127.0.0.1\n";
     const std::string order = "hosts: dns\n";
@@ -245,7 +245,7 @@ TEST_CASE("who asks a silent name server can be called off") {
         ::bind(server.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) {
       return 2;
     }
-    abort_latency latency("called off while a name is looked up");
+    abort_latency latency("cancelled while a name is looked up");
     while (latency.wants_more()) {
       rank_thread joins([](const wait_limit& limit) { tcp_store({1, 3, "no-such-host.invalid.", 1, "", -1}, limit); });
       std::this_thread::sleep_for(50ms);
@@ -258,7 +258,7 @@ TEST_CASE("who asks a silent name server can be called off") {
       }
     }
     std::printf("%s\n", latency.text().c_str());
-    // The deadline counts there too.
+    // The deadline also ends the lookup.
     const auto begin = clock::now();
     const auto late = as_ranks({1}, [](int, outcome&) {
       tcp_store({1, 3, "no-such-host.invalid.", 1, "", -1}, within(200ms));
@@ -271,17 +271,17 @@ TEST_CASE("who asks a silent name server can be called off") {
   });
   REQUIRE(results.size() == 1);
   if (results[0].exit_code == 2) {
-    WARN("left out: this user may not make a network of its own");
+    WARN("left out: this user may not create a network namespace");
     return;
   }
   CHECK(hocket::launch::describe_failures(results) == "");
 }
 
-TEST_CASE("who waits for the others over TCP can be called off, and tells them") {
+TEST_CASE("a rank that waits for the others over TCP can be cancelled, and they learn of it") {
   std::unique_ptr<tcp_place> place;
   for (const int ended : {0, 1}) {
     const std::string who = "as rank " + std::to_string(ended) + " over TCP, while rank 2 ";
-    play(who + "has not come", [&] {
+    play(who + "has not arrived", [&] {
       place = std::make_unique<tcp_place>(3);
       return scene{{{0, takes_part<tcp_store>(place->options(0), 1)}, {1, takes_part<tcp_store>(place->options(1), 1)}},
                    ended,
@@ -305,7 +305,7 @@ TEST_CASE("who waits for the others over TCP can be called off, and tells them")
   }
 }
 
-TEST_CASE("who waits for a key, or comes to a call after it was called off, is called off") {
+TEST_CASE("cancelling ends the wait for a key, and the next call of a rank that was not waiting") {
   std::unique_ptr<tcp_place> place;
   play("while it waits for a key over TCP", [&] {
     place = std::make_unique<tcp_place>(3);
@@ -340,7 +340,7 @@ TEST_CASE("who waits for a key, or comes to a call after it was called off, is c
   });
 }
 
-TEST_CASE("who waits in a directory can be called off, and tells the others") {
+TEST_CASE("a rank that waits in a directory can be cancelled, and the others learn of it") {
   std::unique_ptr<scratch_directory> place;
   const auto options = [&](int rank) { return bootstrap::directory_store_options{rank, 3, place->path(), "t"}; };
   play("while it waits for rank 0 in a directory", [&] {
@@ -349,7 +349,7 @@ TEST_CASE("who waits in a directory can be called off, and tells the others") {
   });
   for (const int ended : {0, 1}) {
     const std::string who = "as rank " + std::to_string(ended) + " in a directory, while rank 2 ";
-    play(who + "has not come", [&] {
+    play(who + "has not arrived", [&] {
       place = std::make_unique<scratch_directory>();
       return scene{{{0, takes_part<directory_store>(options(0), 1)}, {1, takes_part<directory_store>(options(1), 1)}},
                    ended,

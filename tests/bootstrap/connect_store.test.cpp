@@ -15,7 +15,7 @@ using hocket::errc;
 
 namespace {
 
-/// A store as a user would write one: it has only what a store must have.
+/// A user-defined store with only the required members.
 class users_store {
  public:
   explicit users_store(std::map<std::string, bootstrap::blob>& values) : values_(&values) {}
@@ -37,7 +37,7 @@ static_assert(bootstrap::store<any_store> && bootstrap::has_gather<any_store>);
 static_assert(bootstrap::store<users_store> && !bootstrap::has_gather<users_store> && !bootstrap::has_add<users_store>);
 static_assert(!bootstrap::store<int> && !bootstrap::store<std::string>);
 
-TEST_CASE("a world of one needs no store, and has one") {
+TEST_CASE("a world of one rank has a working store, although its description names none") {
   any_store store = connect_store(world_description{}, within(1s));
   CHECK(bootstrap::exchange(store, "a", 0, 1, blob_of(0), within(1s)) == blobs_of(1));
   store.set("k", bootstrap::text_bytes("v"), within(1s));
@@ -45,7 +45,7 @@ TEST_CASE("a world of one needs no store, and has one") {
   CHECK_THROWS_AS(store.get("other", within(1s)), hocket::error);
 }
 
-TEST_CASE("a description leads to the store that it names") {
+TEST_CASE("connect_store opens the store that the description names") {
   const tcp_place place(3);
   const scratch_directory directory;
   const bool over_tcp = GENERATE(true, false);
@@ -70,7 +70,7 @@ TEST_CASE("a description leads to the store that it names") {
   }
 }
 
-TEST_CASE("a description that names no store, or a wrong listener, is a bad environment") {
+TEST_CASE("a description without a store, or with a wrong listener, raises bad_environment") {
   world_description world;
   world.ranks = 2;
   const auto nowhere = as_ranks({0}, [&](int, outcome&) { connect_store(world, within(1s)); });
@@ -83,7 +83,7 @@ TEST_CASE("a description that names no store, or a wrong listener, is a bad envi
   CHECK(stale[0].cause.reason.find("HOCKET_STORE_FD='0'") != std::string::npos);
 }
 
-TEST_CASE("a store with set and get alone is enough for exchange") {
+TEST_CASE("exchange needs only set and get of a store") {
   std::map<std::string, bootstrap::blob> values{{"a/1", blob_of(1)}};
   users_store store(values);
   CHECK(bootstrap::exchange(store, "a", 0, 2, blob_of(0), within(1s)) == blobs_of(2));

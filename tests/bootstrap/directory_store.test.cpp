@@ -22,7 +22,7 @@ using hocket::errc;
 
 namespace {
 
-/// What a job of which every process was killed leaves behind: a whole session, with everybody's notes in it.
+/// Runs a job whose processes are all killed, which leaves a complete session with the files of every rank.
 void leave_a_crashed_job(const std::string& directory, const std::string& token, int ranks) {
   const auto results = hocket::launch::run_processes(ranks, [&](const bootstrap::world_description& world) {
     directory_store store({world.rank, ranks, directory, token}, within(5s));
@@ -34,7 +34,7 @@ void leave_a_crashed_job(const std::string& directory, const std::string& token,
 
 }  // namespace
 
-TEST_CASE("exchange gives every rank the blobs of all, through a directory") {
+TEST_CASE("exchange gives every rank the blobs of all ranks, through a directory") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     const scratch_directory place;
     const auto outcomes = as_ranks(first_ranks(ranks), [&](int rank, outcome& mine) {
@@ -70,12 +70,12 @@ TEST_CASE("jobs can follow each other in one directory without a pause") {
   }
 }
 
-TEST_CASE("what a crashed job left behind is neither believed nor kept") {
+TEST_CASE("files of a crashed job are ignored and removed") {
   const scratch_directory place;
   leave_a_crashed_job(place.path(), "token", 3);
   leave_a_crashed_job(place.path(), "token", 3);
   CHECK(place.entries() == 1);
-  // Rank 0 comes last, so the others find only the stale session at first.
+  // Rank 0 arrives last, so the others find only the stale session at first.
   const auto outcomes = as_ranks(first_ranks(3), [&](int rank, outcome& mine) {
     if (rank == 0) std::this_thread::sleep_for(200ms);
     directory_store store({rank, 3, place.path(), "token"}, within(5s));
@@ -88,7 +88,7 @@ TEST_CASE("what a crashed job left behind is neither believed nor kept") {
   CHECK(place.entries() == 0);
 }
 
-TEST_CASE("what a crashed job with another token left behind is removed when it is old, and not before") {
+TEST_CASE("files of a crashed job with another token are removed only when they are old") {
   const scratch_directory place;
   leave_a_crashed_job(place.path(), "old", 2);
   REQUIRE(place.entries() == 1);
@@ -110,7 +110,7 @@ TEST_CASE("what a crashed job with another token left behind is removed when it 
   CHECK(place.entries() == 0);
 }
 
-TEST_CASE("jobs with other tokens share a directory and never meet") {
+TEST_CASE("jobs with different tokens can share a directory without interference") {
   const scratch_directory place;
   const auto outcomes = as_ranks(first_ranks(6), [&](int rank, outcome& mine) {
     const std::string token = rank < 3 ? "one" : "two";
@@ -124,7 +124,7 @@ TEST_CASE("jobs with other tokens share a directory and never meet") {
   }
 }
 
-TEST_CASE("a rank that never comes is named on every rank that did, when opening a directory") {
+TEST_CASE("every rank that opens a directory store names the ranks that are missing") {
   const scratch_directory place;
   const auto outcomes = as_ranks({0, 1, 3, 4}, [&](int rank, outcome&) {
     directory_store store({rank, 6, place.path(), ""}, within(300ms));
@@ -136,10 +136,10 @@ TEST_CASE("a rank that never comes is named on every rank that did, when opening
     CHECK(contains(each.cause.reason, "ranks 2 and 5 of 6 have not shown up after 0.3 s"));
     CHECK(each.seconds.count() < 1.5);
   }
-  CHECK(place.entries() == 0);  // the last of those that came has removed all
+  CHECK(place.entries() == 0);  // the last rank has removed all files
 }
 
-TEST_CASE("a rank that does not take part in an exchange is named on every rank that does") {
+TEST_CASE("every rank that takes part in an exchange names a rank that does not") {
   const scratch_directory place;
   const auto outcomes = as_ranks(first_ranks(4), [&](int rank, outcome&) {
     directory_store store({rank, 4, place.path(), ""}, within(5s));
@@ -158,7 +158,7 @@ TEST_CASE("a rank that does not take part in an exchange is named on every rank 
   CHECK(place.entries() == 0);
 }
 
-TEST_CASE("a missing rank 0 is named too, also where a stale job lies") {
+TEST_CASE("a missing rank 0 is named, with and without the files of a stale job") {
   const scratch_directory place;
   const bool stale = GENERATE(false, true);
   if (stale) leave_a_crashed_job(place.path(), "", 2);
@@ -170,7 +170,7 @@ TEST_CASE("a missing rank 0 is named too, also where a stale job lies") {
   CHECK(contains(outcomes[0].cause.reason, place.path()));
 }
 
-TEST_CASE("ranks that disagree on the number of ranks are told so") {
+TEST_CASE("different numbers of ranks fail with a mismatch on both ranks") {
   const scratch_directory place;
   const auto outcomes = as_ranks({0, 1}, [&](int rank, outcome&) {
     directory_store store({rank, rank == 0 ? 2 : 3, place.path(), ""}, within(5s));
@@ -182,7 +182,7 @@ TEST_CASE("ranks that disagree on the number of ranks are told so") {
   }
 }
 
-TEST_CASE("get of a directory waits to its deadline, or until it is called off") {
+TEST_CASE("get of a directory store waits until its deadline or until it is cancelled") {
   const scratch_directory place;
   directory_store store({0, 1, place.path(), ""}, within(5s));
   std::atomic<bool> off{false};
@@ -199,7 +199,7 @@ TEST_CASE("get of a directory waits to its deadline, or until it is called off")
   CHECK_THROWS_WITH(store.set(std::string(300, 'k'), {}, within(1s)), Catch::Contains("too long"));
 }
 
-TEST_CASE("a directory without a parent, or in the root, is refused, and nothing is made") {
+TEST_CASE("a directory without a parent, or in the root, is refused and not created") {
   const scratch_directory scratch;
   const auto refused = [](const std::string& directory) -> std::string {
     try {
@@ -219,10 +219,10 @@ TEST_CASE("a directory without a parent, or in the root, is refused, and nothing
   CHECK(refused(scratch.path() + "/jobs/") == "not refused");
 }
 
-TEST_CASE("a directory that cannot be made is a bad environment") {
+TEST_CASE("a directory that cannot be created raises bad_environment") {
   try {
     directory_store store({0, 1, "/proc/no/such/place", ""}, within(5s));
-    FAIL("made a directory in /proc");
+    FAIL("created a directory in /proc");
   } catch (const hocket::error& cause) {
     INFO(cause.what());
     CHECK(cause.code() == errc::bad_environment);

@@ -59,7 +59,7 @@ const variables meeting_place{{"HOCKET_STORE", "tcp://node7:4000"}};
 
 }  // namespace
 
-TEST_CASE("without any variable the program is a world of one") {
+TEST_CASE("without any variable the program is a world of one rank") {
   const world_description world = read({});
   CHECK(world.rank == 0);
   CHECK(world.ranks == 1);
@@ -103,7 +103,7 @@ TEST_CASE("HOCKET_STORE names a host, an IPv6 address or a directory") {
   CHECK(with_store("dir:///shared/job").address.empty());
 }
 
-TEST_CASE("torchrun's variables are read where HOCKET_ has none") {
+TEST_CASE("torchrun's variables are read if the HOCKET_ variables are not set") {
   const world_description world = read(torchrun_eight);
   CHECK(world.rank == 5);
   CHECK(world.ranks == 8);
@@ -118,7 +118,7 @@ TEST_CASE("torchrun's variables are read where HOCKET_ has none") {
   CHECK(read(plus(torchrun_eight, {{"TORCHELASTIC_RUN_ID", "job9"}, {"HOCKET_TOKEN", "mine"}})).token == "mine");
 }
 
-TEST_CASE("where torchrun's agent holds the port, the next one is used") {
+TEST_CASE("if torchrun's agent holds the port, the next port is used") {
   const variables with_agent = plus(torchrun_eight, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   CHECK(read(with_agent).port == 29501);
   CHECK(read(plus(torchrun_eight, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).port == 29500);
@@ -126,7 +126,7 @@ TEST_CASE("where torchrun's agent holds the port, the next one is used") {
   CHECK(complaint(plus(with_agent, {{"MASTER_PORT", "65535"}})).rfind("MASTER_PORT='65535'", 0) == 0);
 }
 
-TEST_CASE("who they are, ranks also hear from mpirun, mpiexec and srun") {
+TEST_CASE("rank numbers are also read from the variables of mpirun, mpiexec and srun") {
   struct row {
     variables set;
     int rank, ranks, local_rank, local_ranks;
@@ -149,7 +149,7 @@ TEST_CASE("who they are, ranks also hear from mpirun, mpiexec and srun") {
   CHECK(read(plus(plus(srun, open_mpi), meeting_place)).rank == 3);  // an mpirun that starts its processes by srun
 }
 
-TEST_CASE("what mpirun or srun has started alone, and a batch script of Slurm, is a world of one") {
+TEST_CASE("a single process of mpirun or srun, and a Slurm batch script, is a world of one rank") {
   const variables alone = plus(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}});
   CHECK(read(alone).ranks == 1);
   CHECK(read(plus(alone, meeting_place)).ranks == 1);
@@ -157,12 +157,12 @@ TEST_CASE("what mpirun or srun has started alone, and a batch script of Slurm, i
   CHECK(read(slurm_batch_script).ranks == 1);
 }
 
-TEST_CASE("a variable that is set to nothing counts as not set") {
+TEST_CASE("an empty variable counts as not set") {
   CHECK(read({{"HOCKET_RANK", ""}, {"HOCKET_RANKS", ""}, {"RANK", ""}, {"HOCKET_TIMEOUT", ""}}).ranks == 1);
   CHECK(read(plus(torchrun_eight, {{"HOCKET_RANK", ""}, {"HOCKET_RANKS", ""}})).rank == 5);
 }
 
-TEST_CASE("half-set and nonsensical variables are named, with their value and what is right") {
+TEST_CASE("errors about incomplete and invalid variables name the variable and give the value or the valid form") {
   struct row {
     variables set;
     const char* name;   // must begin the message

@@ -22,7 +22,7 @@ using hocket::launch::spawn_options;
 
 namespace {
 
-/// What `launch()` does in a forked process that is no rank.
+/// Result of `launch()` in a forked process that is not a rank.
 template <class Launch>
 process_result launched(Launch launch) {
   process_options outer;
@@ -35,7 +35,7 @@ process_result launched(Launch launch) {
   return run_processes(1, as_no_rank, outer)[0];
 }
 
-/// What `spawn` writes to stdout and stderr is checked from outside: by a forked process that calls it.
+/// Calls `spawn` in a forked process, so that its output to stdout and stderr can be checked.
 process_result spawn_in_a_process(int ranks, const std::string& script, const spawn_options& options) {
   return launched([&] { return spawn(ranks, {"sh", "-c", script}, options); });
 }
@@ -47,7 +47,7 @@ spawn_options quick() {
   return options;
 }
 
-/// Whether a process that is no child of ours ends soon. A zombie is gone too: it waits for someone else.
+/// True if a process that is not a child of this one ends soon. A zombie has ended: another process must reap it.
 bool is_gone(pid_t process) {
   for (int i = 0; i < 100; ++i) {
     bootstrap::blob content;
@@ -90,7 +90,7 @@ TEST_CASE("processes exchange blobs over TCP and through a directory") {
   CHECK(scratch.entries() == 0);
 }
 
-TEST_CASE("a forked process finds its world in its environment too") {
+TEST_CASE("a forked process can also read its world from its environment") {
   const auto results = run_processes(3, [](const world_description& world) {
     const world_description read = bootstrap::read_environment();
     const bool same = read.rank == world.rank && read.ranks == 3 && read.local_rank == world.rank &&
@@ -114,7 +114,7 @@ TEST_CASE("a program that replaces a forked process inherits the socket of the s
   CHECK(describe_failures(results).empty());
 }
 
-TEST_CASE("a process knows by its variables whether a launcher has made it a rank") {
+TEST_CASE("is_rank returns whether the variables of a launcher make the process a rank") {
   const auto is_rank_with = [](const std::vector<std::pair<const char*, const char*>>& set) {
     const auto ended = run_processes(1, [&](const world_description&) {
       ::unsetenv("HOCKET_RANK");
@@ -132,7 +132,7 @@ TEST_CASE("a process knows by its variables whether a launcher has made it a ran
   CHECK_FALSE(is_rank_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}));  // a batch script
 }
 
-TEST_CASE("each result says how its process ended, and what it wrote") {
+TEST_CASE("each result contains how its process ended and its output") {
   process_options options;
   options.capture_output = true;
   options.timeout = 1s;
@@ -162,7 +162,7 @@ TEST_CASE("each result says how its process ended, and what it wrote") {
   CHECK_THAT(text, !Catch::Contains("rank 0"));
 }
 
-TEST_CASE("a rank that ends by an exception of any type has exit code 125, and says so") {
+TEST_CASE("a rank that ends by an exception of any type has exit code 125 and reports the exception") {
   process_options options;
   options.capture_output = true;
   const auto results = run_processes(
@@ -182,7 +182,7 @@ TEST_CASE("a rank that ends by an exception of any type has exit code 125, and s
 
 namespace {
 
-/// Runs `body(world)` on four ranks, of which rank 2 is killed in it: all others hear so long before any deadline.
+/// Runs `body(world)`, which kills rank 2, on four ranks: the others must learn this long before any deadline.
 template <class Body>
 void check_that_rank_2_is_missed(Body body, const std::string& directory = {}) {
   process_options options;
@@ -211,7 +211,7 @@ void check_that_rank_2_is_missed(Body body, const std::string& directory = {}) {
 
 }  // namespace
 
-TEST_CASE("a killed rank is named on every survivor, long before the deadline") {
+TEST_CASE("every survivor names a killed rank long before the deadline") {
   const scratch_directory scratch;
   for (const std::string& directory : {std::string(), scratch.path()}) {
     check_that_rank_2_is_missed(
@@ -225,7 +225,7 @@ TEST_CASE("a killed rank is named on every survivor, long before the deadline") 
   }
 }
 
-TEST_CASE("a rank that ends because another was killed is not named in its place, however late the launcher looks") {
+TEST_CASE("a rank that ends because another was killed is not named as the culprit, even if the launcher checks late") {
   const scratch_directory scratch;
   const auto survivor = [](const world_description& world) {
     auto store = connect_store(world, within(10s));
@@ -237,7 +237,7 @@ TEST_CASE("a rank that ends because another was killed is not named in its place
       ::raise(SIGKILL);
     }
     if (world.rank == 1) {
-      // Then the launcher finds that ranks 0 and 2 have ended, and says so before this one looks.
+      // The launcher then finds that ranks 0 and 2 have ended, and reports this before this rank checks.
       if (!is_gone(std::atoi(bootstrap::blob_text(first[0]).c_str()))) return 1;
       ::kill(::getppid(), SIGCONT);
       bootstrap::blob ignored;
@@ -261,7 +261,7 @@ TEST_CASE("a rank that ends because another was killed is not named in its place
   CHECK(scratch.entries() == 0);
 }
 
-TEST_CASE("a rank that fails before it comes to the store ends the others' start-up, whenever rank 0 begins to serve") {
+TEST_CASE("a rank killed before it opens the store ends the others' start-up, even if rank 0 starts to serve late") {
   const scratch_directory scratch;
   for (const std::string& directory : {std::string(), scratch.path()}) {
     for (const auto late : {0ms, 300ms}) {
@@ -277,7 +277,7 @@ TEST_CASE("a rank that fails before it comes to the store ends the others' start
   }
 }
 
-TEST_CASE("a killed rank 0 ends the others' start-up too") {
+TEST_CASE("a killed rank 0 ends the others' start-up") {
   const scratch_directory scratch;
   for (const std::string& directory : {std::string(), scratch.path()}) {
     process_options options;
@@ -288,7 +288,7 @@ TEST_CASE("a killed rank 0 ends the others' start-up too") {
         [](const world_description& world) {
           auto store = connect_store(world, within(10s));
           try {
-            // Rank 0 may die before it has passed on the others' answers of the first.
+            // Rank 0 may be killed before it has sent the others their answers of the first exchange.
             bootstrap::exchange(store, "first", world.rank, world.ranks, {}, within(10s));
             if (world.rank == 0) ::raise(SIGKILL);
             bootstrap::exchange(store, "second", world.rank, world.ranks, {}, within(10s));
@@ -317,7 +317,7 @@ TEST_CASE("spawn sets the variables of each rank") {
   CHECK_THAT(result.output, Catch::Contains("[2] 2/3 2/3 tcp://127.0.0.1 32 1\n"));
 }
 
-TEST_CASE("spawn keeps lines whole, and ends the last one") {
+TEST_CASE("spawn keeps lines of output whole and ends the last one with a newline") {
   spawn_options options = quick();
   options.prefix_output = true;
   const process_result result =
@@ -327,7 +327,7 @@ TEST_CASE("spawn keeps lines whole, and ends the last one") {
   CHECK_THAT(result.output, Catch::Contains("[0] end\n"));
 }
 
-TEST_CASE("spawn returns the first status that is not 0, and ends the others") {
+TEST_CASE("spawn returns the first status that is not 0, and ends the other ranks") {
   const process_resources before;
   const auto begin = std::chrono::steady_clock::now();
   CHECK(spawn(3, {"true"}, quick()) == 0);
@@ -337,7 +337,7 @@ TEST_CASE("spawn returns the first status that is not 0, and ends the others") {
   CHECK(process_resources() == before);
 }
 
-TEST_CASE("spawn gives the others time to notice a failure, and kills what ignores SIGTERM") {
+TEST_CASE("spawn gives the other ranks time to notice a failure, and kills ranks that ignore SIGTERM") {
   const process_resources before;
   spawn_options options = quick();
   options.grace = 5s;
@@ -350,7 +350,7 @@ TEST_CASE("spawn gives the others time to notice a failure, and kills what ignor
   CHECK(process_resources() == before);
 }
 
-TEST_CASE("spawn kills all at its time limit") {
+TEST_CASE("spawn kills all ranks at its time limit") {
   const process_resources before;
   spawn_options options = quick();
   options.timeout = 200ms;
@@ -360,7 +360,7 @@ TEST_CASE("spawn kills all at its time limit") {
   CHECK(process_resources() == before);
 }
 
-TEST_CASE("what a rank has started ends with it") {
+TEST_CASE("processes that a rank has started end with it") {
   const scratch_directory scratch;
   const std::string file = scratch.path() + "/started";
   CHECK(spawn(1, {"sh", "-c", "sleep 60 & echo $! > " + file}, quick()) == 0);
@@ -369,7 +369,7 @@ TEST_CASE("what a rank has started ends with it") {
   CHECK(is_gone(std::atoi(bootstrap::blob_text(content).c_str())));
 }
 
-TEST_CASE("spawn refuses to start ranks from a rank, which would have no end") {
+TEST_CASE("spawn refuses to start ranks from a rank, which would never end") {
   const auto ended = run_processes(1, [](const world_description&) {
     try {
       return hocket::launch::spawn(2, {"true"});
@@ -380,7 +380,7 @@ TEST_CASE("spawn refuses to start ranks from a rank, which would have no end") {
   CHECK(ended[0].exit_code == 42);
 }
 
-TEST_CASE("spawn names a command that cannot be run") {
+TEST_CASE("spawn reports a command that cannot be run, an empty command, and a wrong number of ranks") {
   const process_resources before;
   CHECK_THROWS_WITH(spawn(3, {"./no such program"}, quick()), Catch::Contains("./no such program"));
   CHECK_THROWS_WITH(spawn(3, {}, quick()), Catch::Contains("no command"));
@@ -388,7 +388,7 @@ TEST_CASE("spawn names a command that cannot be run") {
   CHECK(process_resources() == before);
 }
 
-TEST_CASE("spawn through a directory removes it, also where its ranks were killed") {
+TEST_CASE("spawn removes its directory, even if its ranks were killed") {
   const scratch_directory scratch;
   spawn_options options = quick();
   options.directory = scratch.path();
@@ -398,7 +398,7 @@ TEST_CASE("spawn through a directory removes it, also where its ranks were kille
   CHECK(scratch.entries() == 0);
 }
 
-TEST_CASE("the directory for spawn may be named from where the launcher is") {
+TEST_CASE("the directory for spawn may be relative to the launcher's working directory") {
   const scratch_directory scratch;
   const process_result result = launched([&] {
     if (::chdir(scratch.path().c_str()) != 0) return 9;
@@ -410,21 +410,21 @@ TEST_CASE("the directory for spawn may be named from where the launcher is") {
   CHECK(scratch.entries() == 0);
 }
 
-TEST_CASE("what a killed launcher left is removed by the next one, and nothing that is in use") {
+TEST_CASE("a launcher removes the directories of killed launchers, and none that is in use") {
   const scratch_directory scratch;
   spawn_options options = quick();
   options.directory = scratch.path();
   const std::string files = "d=${HOCKET_STORE#dir://}; mkdir -p $d/job/session; echo > $d/job/session/file; ";
   const auto killed = [&] {
-    // One rank: another one could still make its files when the next launcher has removed the directory.
+    // One rank: a second one could still create its files after the next launcher has removed the directory.
     return spawn_in_a_process(1, files + "kill -9 $PPID; exec sleep 60", options).signal == SIGKILL;
   };
   ::mkdir((scratch.path() + "/hocket-launch-of-somebody").c_str(), 0700);
   ::mkdir((scratch.path() + "/other").c_str(), 0700);
   CHECK(killed());
   CHECK(killed());
-  CHECK(scratch.entries() == 3);  // that of the first is gone already
-  // The launch below lives while the one in it comes and goes.
+  CHECK(scratch.entries() == 3);  // the directory of the first has been removed
+  // The outer launch below is alive while the inner one starts and ends.
   CHECK(spawn(1, {"sh", "-c", files + "exit 0"}, options) == 0);
   CHECK(scratch.entries() == 2);
   process_options outer;
@@ -441,7 +441,7 @@ TEST_CASE("what a killed launcher left is removed by the next one, and nothing t
   CHECK(scratch.entries() == 2);
 }
 
-TEST_CASE("a signal to the launcher reaches the ranks, and all of them end") {
+TEST_CASE("a signal to the launcher reaches the ranks, and spawn returns") {
   const auto begin = std::chrono::steady_clock::now();
   const process_result result = launched([] {
     const pid_t launcher = ::getpid();
@@ -461,7 +461,7 @@ TEST_CASE("a signal to the launcher reaches the ranks, and all of them end") {
   CHECK_THAT(result.output, Catch::Contains("caught"));
 }
 
-TEST_CASE("ranks die with their launcher") {
+TEST_CASE("ranks end when their launcher is killed") {
   const scratch_directory scratch;
   const std::string file = scratch.path() + "/ranks";
   const std::string script = "test $HOCKET_RANK = 0 && sleep 0.3 && kill -9 $PPID; exec sleep 60";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the tests of start-up share: threads that play ranks, a raw client, and counts of what must not be left behind.
+/// Helpers of the start-up tests: threads that act as ranks, a raw client, and counts of resources that must not leak.
 #pragma once
 
 #include <hocket/bootstrap/tcp_store.hpp>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 namespace bootstrap = hocket::bootstrap;
 namespace platform = hocket::platform;
 
-/// What happened on one rank. Filled by its thread, looked at by the main thread.
+/// Result of one rank. Written by its thread, read by the main thread.
 struct outcome {
   hocket::failure cause;
   std::vector<bootstrap::blob> all;
@@ -54,7 +54,7 @@ inline std::vector<int> first_ranks(int count) {
   return ranks;
 }
 
-/// A blob that only `rank` would send, of a size that differs from its neighbours'; empty for rank 1.
+/// A blob that only `rank` sends, with a size that differs from that of other ranks; empty for rank 1.
 inline bootstrap::blob blob_of(int rank) {
   bootstrap::blob result(static_cast<std::size_t>(rank == 1 ? 0 : 17 * rank + 3));
   const auto first = static_cast<unsigned>(rank);
@@ -68,7 +68,7 @@ inline std::vector<bootstrap::blob> blobs_of(int ranks) {
   return all;
 }
 
-/// A socket that listens at a port of its own, and options for ranks that meet there.
+/// A socket that listens at its own port, and options for ranks that connect to it.
 class tcp_place {
  public:
   explicit tcp_place(int ranks, std::string token = "secret") : ranks_(ranks), token_(std::move(token)) {
@@ -81,7 +81,7 @@ class tcp_place {
     return {rank, ranks_, "127.0.0.1", port_, token_, rank == 0 ? listener_.get() : -1};
   }
   std::uint16_t port() const { return port_; }
-  /// From now on nobody listens, until rank 0 does.
+  /// Closes the listener. No process listens at the port then, until rank 0 does.
   void close() { listener_.reset(); }
 
  private:
@@ -91,14 +91,14 @@ class tcp_place {
   std::uint16_t port_ = 0;
 };
 
-/// Someone who sends any bytes to a store.
+/// A client that sends arbitrary bytes to a store.
 class raw_client {
  public:
   explicit raw_client(std::uint16_t port) {
     if (auto cause = platform::connect_to("127.0.0.1", port, within(5s), socket_)) hocket::raise(cause);
   }
   void send(bootstrap::byte_view bytes) { static_cast<void>(platform::send_all(socket_.get(), bytes, within(5s))); }
-  /// Everything until the server closes; "still open" at the end if it does not within `patience`.
+  /// Reads until the server closes; appends "still open" if it does not within `patience`.
   std::string read_to_end(std::chrono::nanoseconds patience = 3s) {
     std::string text;
     for (;;) {
@@ -120,7 +120,7 @@ class raw_client {
   platform::file_descriptor socket_;
 };
 
-/// Open descriptors and threads of this process, and children that nobody waited for.
+/// Open descriptors and threads of this process, and whether it has children that were not waited for.
 struct process_resources {
   std::size_t descriptors = platform::list_directory("/proc/self/fd").size();
   std::size_t threads = platform::list_directory("/proc/self/task").size();
@@ -128,7 +128,7 @@ struct process_resources {
   bool operator==(const process_resources&) const = default;
 };
 
-/// A fresh directory that goes away with all that is in it.
+/// A new directory that is removed with its contents.
 class scratch_directory {
  public:
   scratch_directory() : path_("/tmp/hocket-test-" + platform::random_name()) { ::mkdir(path_.c_str(), 0700); }

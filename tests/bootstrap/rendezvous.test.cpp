@@ -18,7 +18,7 @@ namespace {
 
 const auto start = hocket::deadline::clock::now();
 
-/// A rendezvous of `ranks` where all of them are in.
+/// A rendezvous that all of its `ranks` have joined.
 struct meeting {
   explicit meeting(int ranks) : state(ranks, "") {
     for (int rank = 0; rank < ranks; ++rank) {
@@ -37,7 +37,7 @@ struct meeting {
     what.number = 1;
     state.handle(rank, std::move(what), start);
   }
-  /// "rank:status:peer" for each answer that is due, in order.
+  /// "rank:status:peer" for each pending answer, in order.
   std::string answers() {
     std::string text;
     for (const auto& each : state.take_answers()) {
@@ -51,7 +51,7 @@ struct meeting {
 
 }  // namespace
 
-TEST_CASE("a gathering answers when the last rank has come, and its name is free again") {
+TEST_CASE("a gather is answered when the last rank has arrived, and its name can be used again") {
   meeting here(3);
   for (int round = 0; round < 2; ++round) {
     here.ask(2, request_kind::gather, "a");
@@ -63,7 +63,7 @@ TEST_CASE("a gathering answers when the last rank has come, and its name is free
   CHECK(here.state.next_deadline().never());
 }
 
-TEST_CASE("the first deadline of a gathering ends it for all, also for those who come later") {
+TEST_CASE("the first deadline of a gather ends it for all ranks, including those that arrive later") {
   meeting here(4);
   here.ask(0, request_kind::gather, "a", 10s);
   here.ask(3, request_kind::gather, "a", 1s);
@@ -74,12 +74,12 @@ TEST_CASE("the first deadline of a gathering ends it for all, also for those who
   CHECK(here.answers() == "3:1:1 0:1:1 ");
   here.ask(1, request_kind::gather, "a");
   CHECK(here.answers() == "1:1:1 ");
-  // Other names are not concerned.
+  // Gathers with other names are not affected.
   for (int rank = 0; rank < 4; ++rank) here.ask(rank, request_kind::gather, "b");
   CHECK(here.answers() == "0:0:-1 1:0:-1 2:0:-1 3:0:-1 ");
 }
 
-TEST_CASE("a lost rank ends all gatherings and all waits; one that left only what it was needed for") {
+TEST_CASE("a lost rank ends all gathers and waits; a rank that left ends only the gathers that need it") {
   const std::string lost = std::to_string(static_cast<int>(errc::peer_lost));
   const bool goodbye = GENERATE(true, false);
   meeting here(3);
@@ -91,7 +91,7 @@ TEST_CASE("a lost rank ends all gatherings and all waits; one that left only wha
   CHECK(here.answers() == "0:" + lost + ":2 ");
 }
 
-TEST_CASE("a launcher tells of a rank that has not come, and of one that has its connection does") {
+TEST_CASE("a launcher's report of a failed rank counts only with the right token and if the rank has not connected") {
   hello in_its_place;
   in_its_place.ranks = 3;
   in_its_place.rank = bootstrap::detail::in_place_of(2);
@@ -121,7 +121,7 @@ TEST_CASE("a launcher tells of a rank that has not come, and of one that has its
   }
 }
 
-TEST_CASE("who leaves because of a failure does not take the blame for it") {
+TEST_CASE("a rank that leaves because of a failure is not named as its cause") {
   const std::string lost = std::to_string(static_cast<int>(errc::peer_lost));
   meeting here(4);
   CHECK(here.state.first_failure().status == 0);
@@ -135,7 +135,7 @@ TEST_CASE("who leaves because of a failure does not take the blame for it") {
   CHECK(here.state.first_failure().peer == 2);
 }
 
-TEST_CASE("a rank that is called off hears whom it has waited for, and the others hear of it") {
+TEST_CASE("a cancelled rank learns which ranks it waited for, and the others learn of the cancellation") {
   const std::string aborted = std::to_string(static_cast<int>(errc::aborted));
   meeting here(4);
   here.ask(1, request_kind::gather, "a");
@@ -151,7 +151,7 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
   here.state.leave(1, leave_kind::cancelled);
   CHECK(bootstrap::blob_text(*here.state.first_failure().body) == "rank 1 of 4 has cancelled start-up");
   CHECK(here.answers() == "2:" + aborted + ":1 0:" + aborted + ":1 ");
-  here.state.leave(2, leave_kind::goodbye);  // because of that
+  here.state.leave(2, leave_kind::goodbye);  // because of the cancellation
   here.ask(3, request_kind::gather, "a");
   here.ask(0, request_kind::gather, "b");
   CHECK(here.answers() == "3:" + aborted + ":1 0:" + aborted + ":1 ");
@@ -161,7 +161,7 @@ TEST_CASE("a rank that is called off hears whom it has waited for, and the other
   CHECK(here.state.greet(again).status == static_cast<std::uint32_t>(errc::peer_lost));
 }
 
-TEST_CASE("a rank that is called off while it waits for nothing, or for a key, is told so") {
+TEST_CASE("the error of a cancelled rank names the key that it waits for, or only the cancellation") {
   meeting here(2);
   CHECK(bootstrap::blob_text(*here.state.cancel(0, start).body) == "start-up was cancelled");
   here.ask(1, request_kind::get, "k");
@@ -170,7 +170,7 @@ TEST_CASE("a rank that is called off while it waits for nothing, or for a key, i
   CHECK(told.peer == -1);
 }
 
-TEST_CASE("who contradicts the others on who is who ends the job for all, at once") {
+TEST_CASE("a duplicate rank, or a different number of ranks, ends the job for all ranks immediately") {
   for (const bool twin : {true, false}) {
     rendezvous state(3, "secret");
     hello greeting;
@@ -207,14 +207,14 @@ TEST_CASE("who contradicts the others on who is who ends the job for all, at onc
   }
 }
 
-TEST_CASE("the end of the server answers whoever waits") {
+TEST_CASE("closing the server answers a waiting rank") {
   meeting here(2);
   here.ask(1, request_kind::get, "k");
   here.state.close();
   CHECK(here.answers() == "1:" + std::to_string(static_cast<int>(errc::peer_lost)) + ":0 ");
 }
 
-TEST_CASE("set wakes all who wait for that key, and no one else") {
+TEST_CASE("set wakes all ranks that wait for its key, and no others") {
   meeting here(4);
   here.ask(1, request_kind::get, "k");
   here.ask(2, request_kind::get, "other");
@@ -225,7 +225,7 @@ TEST_CASE("set wakes all who wait for that key, and no one else") {
   CHECK(here.answers() == "2:1:-1 ");
 }
 
-TEST_CASE("missing ranks are listed in words") {
+TEST_CASE("the text about missing ranks names them, or the first ones and a count") {
   using bootstrap::detail::missing_text;
   CHECK(missing_text({2}, 8, 10s) == "rank 2 of 8 has not shown up after 10 s");
   CHECK(missing_text({2, 5}, 8, 9999ms) == "ranks 2 and 5 of 8 have not shown up after 10 s");

@@ -17,7 +17,7 @@ using hocket::errc;
 
 namespace {
 
-/// A server with short patience, and nothing else.
+/// A server with the given limits, without a store.
 struct bare_server {
   explicit bare_server(int ranks, bootstrap::detail::server_limits limits = {}) {
     hocket::failure cause;
@@ -42,7 +42,7 @@ constexpr std::size_t hello_answer_size = bootstrap::detail::hello_magic.size() 
 
 }  // namespace
 
-TEST_CASE("exchange gives every rank the blobs of all, over TCP") {
+TEST_CASE("exchange gives every rank the blobs of all ranks, over TCP") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     const tcp_place place(ranks);
     const auto outcomes = as_ranks(first_ranks(ranks), [&](int rank, outcome& mine) {
@@ -60,7 +60,7 @@ TEST_CASE("exchange gives every rank the blobs of all, over TCP") {
   }
 }
 
-TEST_CASE("get waits for set, a later set replaces, add counts") {
+TEST_CASE("get waits for set, a later set replaces the value, and add returns the new sum") {
   const tcp_place place(3);
   std::atomic<std::int64_t> sum{0};
   std::atomic<bool> replaced{false};
@@ -88,7 +88,7 @@ TEST_CASE("get waits for set, a later set replaces, add counts") {
   CHECK(replaced);
 }
 
-TEST_CASE("large blobs travel whole") {
+TEST_CASE("large blobs are exchanged completely") {
   const tcp_place place(3);
   const bootstrap::blob large(5000000, std::byte{42});
   const auto outcomes = as_ranks(first_ranks(3), [&](int rank, outcome& mine) {
@@ -98,7 +98,7 @@ TEST_CASE("large blobs travel whole") {
   for (const outcome& each : outcomes) CHECK(each.all == std::vector<bootstrap::blob>(3, large));
 }
 
-TEST_CASE("a missing rank is named on every rank that came, at the deadline") {
+TEST_CASE("at the deadline, every rank that arrived names the missing ranks") {
   const tcp_place place(8);
   const auto outcomes = as_ranks({0, 1, 3, 4, 6, 7}, [&](int rank, outcome& mine) {
     tcp_store store(place.options(rank), within(500ms));
@@ -114,7 +114,7 @@ TEST_CASE("a missing rank is named on every rank that came, at the deadline") {
   }
 }
 
-TEST_CASE("a rank that connected but does not take part is told apart from one that never came") {
+TEST_CASE("a rank that is connected but does not take part in an exchange is reported as such") {
   const tcp_place place(3);
   const auto outcomes = as_ranks({0, 1, 2}, [&](int rank, outcome&) {
     tcp_store store(place.options(rank), within(2s));
@@ -131,7 +131,7 @@ TEST_CASE("a rank that connected but does not take part is told apart from one t
   }
 }
 
-TEST_CASE("a missing rank 0 is named too") {
+TEST_CASE("a missing rank 0 is named, with its address") {
   tcp_place place(2);
   place.close();
   const auto outcomes = as_ranks({1}, [&](int rank, outcome&) { tcp_store store(place.options(rank), within(200ms)); });
@@ -141,7 +141,7 @@ TEST_CASE("a missing rank 0 is named too") {
   CHECK(outcomes[0].seconds.count() < 1);
 }
 
-TEST_CASE("a rank that leaves before the others are done is noticed long before the deadline") {
+TEST_CASE("a rank that leaves before the others have finished is reported long before the deadline") {
   const tcp_place place(3);
   const auto outcomes = as_ranks({0, 1, 2}, [&](int rank, outcome&) {
     tcp_store store(place.options(rank), within(10s));
@@ -156,7 +156,7 @@ TEST_CASE("a rank that leaves before the others are done is noticed long before 
   }
 }
 
-TEST_CASE("a rank that is late to a failed exchange hears its true cause") {
+TEST_CASE("a rank that is late to a failed exchange gets the original cause") {
   const tcp_place place(4);
   const auto outcomes = as_ranks({0, 1, 2, 3}, [&](int rank, outcome&) {
     tcp_store store(place.options(rank), within(5s));
@@ -171,7 +171,7 @@ TEST_CASE("a rank that is late to a failed exchange hears its true cause") {
   }
 }
 
-TEST_CASE("ranks that come before rank 0 wait for it") {
+TEST_CASE("ranks that start before rank 0 wait for it") {
   tcp_place place(3);
   place.close();
   const auto outcomes = as_ranks(first_ranks(3), [&](int rank, outcome& mine) {
@@ -201,7 +201,7 @@ TEST_CASE("stores can follow each other at the same port without a pause") {
   }
 }
 
-TEST_CASE("port 0 picks a port and tells which") {
+TEST_CASE("with port 0, rank 0 picks a port and reports it; other ranks refuse port 0") {
   bootstrap::tcp_store_options options{0, 1, "127.0.0.1", 0, "", -1};
   tcp_store store(options, within(5s));
   CHECK(store.port() != 0);
@@ -210,7 +210,7 @@ TEST_CASE("port 0 picks a port and tells which") {
   CHECK_THROWS_WITH(tcp_store(options, within(1s)), Catch::Contains("port 0"));
 }
 
-TEST_CASE("IPv6 and names work") {
+TEST_CASE("IPv6 addresses and host names work") {
   for (const char* host : {"localhost", "::1"}) {
     hocket::failure cause;
     platform::file_descriptor probe;
@@ -225,7 +225,7 @@ TEST_CASE("IPv6 and names work") {
   }
 }
 
-TEST_CASE("a port in use is named, with what to set") {
+TEST_CASE("the error about a port in use names the port and the variables to set") {
   const tcp_place other(1);
   try {
     tcp_store store({0, 2, "127.0.0.1", other.port(), "", -1}, within(5s));
@@ -239,7 +239,7 @@ TEST_CASE("a port in use is named, with what to set") {
   }
 }
 
-TEST_CASE("a wrong token is refused with what to do, and the others are told about it") {
+TEST_CASE("a wrong token is refused with advice, and the other rank learns of the refusal") {
   const tcp_place place(2);
   const auto outcomes = as_ranks({0, 1}, [&](int rank, outcome&) {
     auto options = place.options(rank);
@@ -265,7 +265,7 @@ TEST_CASE("tokens are equal only if all their bytes are") {
   }
 }
 
-TEST_CASE("another version or byte order is refused with the values of both sides") {
+TEST_CASE("a different version, protocol or byte order is refused, and the error gives the values") {
   const bare_server here(2);
   auto greeting = hello_of(1, 2);
   SECTION("version") {
@@ -293,7 +293,7 @@ TEST_CASE("another version or byte order is refused with the values of both side
   }
 }
 
-TEST_CASE("a client reports a refusal by another version as such") {
+TEST_CASE("a client reports a refusal by a server of another version") {
   platform::file_descriptor listener;
   hocket::failure cause;
   REQUIRE(platform::listen_on("127.0.0.1", 0, listener, cause) == 0);
@@ -316,12 +316,12 @@ TEST_CASE("a client reports a refusal by another version as such") {
   CHECK(contains(outcomes[0].cause.reason, "9.9.9"));
 }
 
-TEST_CASE("a port that serves something else is recognised") {
+TEST_CASE("a port of another service is recognised") {
   platform::file_descriptor listener;
   hocket::failure cause;
   REQUIRE(platform::listen_on("127.0.0.1", 0, listener, cause) == 0);
   const std::uint16_t port = platform::local_address(listener.get()).port();
-  SECTION("it says something else") {
+  SECTION("it sends other bytes") {
     std::thread other([&] {
       static_cast<void>(platform::wait_ready(listener.get(), POLLIN, within(5s)));
       const platform::file_descriptor socket(::accept(listener.get(), nullptr, nullptr));
@@ -336,7 +336,7 @@ TEST_CASE("a port that serves something else is recognised") {
     CHECK(outcomes[0].cause.code == errc::refused);
     CHECK(contains(outcomes[0].cause.reason, "not a hocket store"));
   }
-  SECTION("it says nothing") {
+  SECTION("it sends nothing") {
     const auto outcomes = as_ranks({1}, [&](int, outcome&) {
       tcp_store({1, 2, "127.0.0.1", port, "", -1}, within(200ms));
     });
@@ -346,7 +346,7 @@ TEST_CASE("a port that serves something else is recognised") {
   }
 }
 
-TEST_CASE("two processes with the same rank, and another number of ranks, are refused") {
+TEST_CASE("a duplicate rank and a different number of ranks are refused") {
   const tcp_place place(3);
   tcp_store zero(place.options(0), within(5s));
   tcp_store one(place.options(1), within(5s));
@@ -360,7 +360,7 @@ TEST_CASE("two processes with the same rank, and another number of ranks, are re
   CHECK(contains(stranger[0].cause.reason, "expects 3 ranks, but rank 2 of 4 connected"));
 }
 
-TEST_CASE("all ranks hear at once of two that are one, and of another number of ranks") {
+TEST_CASE("all ranks learn soon of a duplicate rank and of a different number of ranks") {
   for (const bool twin : {true, false}) {
     const tcp_place place(3);
     const auto outcomes = as_ranks({0, 1, 2}, [&](int rank, outcome&) {
@@ -381,7 +381,7 @@ TEST_CASE("all ranks hear at once of two that are one, and of another number of 
   }
 }
 
-TEST_CASE("a second rank 0 is told that there are two, and so is the first") {
+TEST_CASE("both processes that are rank 0 learn of the duplicate") {
   const tcp_place place(2);
   const auto outcomes = as_ranks({0, 1}, [&](int rank, outcome&) {
     auto options = place.options(0);
@@ -398,7 +398,7 @@ TEST_CASE("a second rank 0 is told that there are two, and so is the first") {
   }
 }
 
-TEST_CASE("strangers neither hang nor end the server") {
+TEST_CASE("unknown clients neither block nor end the server") {
   const tcp_place place(2);
   tcp_store zero(place.options(0), within(5s));
   raw_client silent(place.port());
@@ -427,7 +427,7 @@ TEST_CASE("strangers neither hang nor end the server") {
   CHECK(bootstrap::blob_text(zero.get("k", within(5s))) == "v");
 }
 
-TEST_CASE("connections that do not say hello in time, and too many of them, are closed") {
+TEST_CASE("connections without a timely hello message, and excess connections, are closed") {
   const bare_server here(2, {100ms, 100ms, 4});
   raw_client silent(here.port);
   CHECK(silent.read_to_end(2s).empty());
@@ -436,7 +436,7 @@ TEST_CASE("connections that do not say hello in time, and too many of them, are 
   for (auto& each : crowd) CHECK(each->read_to_end(2s).empty());
 }
 
-TEST_CASE("a member whose message is oversized, nonsense or never complete loses its connection") {
+TEST_CASE("a member that sends an oversized, invalid or incomplete message loses its connection") {
   const bare_server here(2, {1s, 100ms, 4});
   raw_client member(here.port);
   member.send(encode(hello_of(1, 2)));
@@ -444,12 +444,12 @@ TEST_CASE("a member whose message is oversized, nonsense or never complete loses
   bootstrap::detail::request what;
   what.kind = bootstrap::detail::request_kind::set;
   SECTION("oversized") { member.send(encode_head(what, "k", std::uint64_t{1} << 60)); }
-  SECTION("nonsense") { member.send(bootstrap::blob(100, std::byte{0xee})); }
-  SECTION("never complete") { member.send(encode_head(what, "k", 1000)); }
+  SECTION("invalid") { member.send(bootstrap::blob(100, std::byte{0xee})); }
+  SECTION("incomplete") { member.send(encode_head(what, "k", 1000)); }
   CHECK(member.read_to_end(2s).empty());
 }
 
-TEST_CASE("a member that crashes is told apart, and cannot come back") {
+TEST_CASE("a member that crashes is reported as lost and cannot rejoin") {
   const tcp_place place(2);
   tcp_store zero(place.options(0), within(5s));
   {
@@ -464,7 +464,7 @@ TEST_CASE("a member that crashes is told apart, and cannot come back") {
   CHECK(again[0].cause.code == errc::peer_lost);
 }
 
-TEST_CASE("an abort ends every wait") {
+TEST_CASE("an abort ends get and the wait for rank 0") {
   const tcp_place place(2);
   std::atomic<bool> off{false};
   const auto cancelled = [&] { return off.load(); };
@@ -487,7 +487,7 @@ TEST_CASE("an abort ends every wait") {
   CHECK(connecting[0].cause.code == errc::aborted);
 }
 
-TEST_CASE("a get that nobody answers ends at its deadline, and the store goes on") {
+TEST_CASE("get of a key that no rank sets ends at its deadline, and the store stays usable") {
   const tcp_place place(1);
   tcp_store store(place.options(0), within(5s));
   const auto outcomes = as_ranks({0}, [&](int, outcome&) { store.get("never", within(100ms)); });
@@ -498,7 +498,7 @@ TEST_CASE("a get that nobody answers ends at its deadline, and the store goes on
   CHECK(store.get("never", within(0s)).empty());
 }
 
-TEST_CASE("misuse is told in words") {
+TEST_CASE("misuse raises an error that explains it") {
   const tcp_place place(2);
   tcp_store store(place.options(0), within(5s));
   CHECK_THROWS_WITH(exchange(store, "a", 1, 2, {}, within(1s)), Catch::Contains("opened as another"));
@@ -508,7 +508,7 @@ TEST_CASE("misuse is told in words") {
                     Catch::Contains("at most 1024"));
 }
 
-TEST_CASE("a store leaves no descriptor and no thread behind") {
+TEST_CASE("a store leaks no descriptor and no thread") {
   const process_resources before;
   for (int i = 0; i < 5; ++i) {
     const tcp_place place(2);
