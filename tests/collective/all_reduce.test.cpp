@@ -2,9 +2,9 @@
 //
 // all_reduce against the sequential evaluation of its plans.
 //
-// The full product of plans, types, operations, ranks, sizes and placements does not fit the time. Covered are all
+// The full product of plans, types, operations, ranks, sizes and placements would take too long. The tests cover all
 // pairs of (plan, ranks), (plan, type), (plan, size) and (type, ranks); each operation with one integer and one
-// floating-point type; each plan in place and apart, aligned and not; large vectors with float and double on all plans.
+// floating-point type; each plan in place or not, aligned or not; large vectors with float and double on all plans.
 #include "collective/cases.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
@@ -21,7 +21,7 @@ using namespace hocket_test;
 
 namespace {
 
-/// The plans that a vector of at most `bytes` can take.
+/// Plans for `ranks` ranks; only those that keep rank order unless the operation is `commutative`.
 std::vector<plan::any_algorithm> plans_of_all_reduce(int ranks, bool commutative) {
   std::vector<plan::any_algorithm> chosen;
   for (plan::any_algorithm each :
@@ -76,7 +76,7 @@ TEST_CASE("all_reduce of float equals the evaluation of its plan, on every plan"
   all_reduce_of_few<float>(hocket::scaled_sum<float>{0.3F});
 }
 
-TEST_CASE("all_reduce of more than a slice equals the evaluation of its plan") {
+TEST_CASE("all_reduce of large vectors equals the evaluation of its plan") {
   all_reduce_of_many<float>(std::plus<>{});
   all_reduce_of_many<double>(std::plus<>{});
 }

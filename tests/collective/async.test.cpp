@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Several operations in flight on one communicator: each gives its own result, in whatever order they are waited for.
+// Several operations in flight on one communicator: each gives its own result, in any order of waiting.
 #include "collective/cases.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -26,7 +26,7 @@ using namespace hocket_test;
 
 namespace {
 
-/// Sums of (k + rank) over all ranks.
+/// Sum of (k + rank) over all ranks.
 std::int64_t sum_over(int ranks, std::int64_t k) { return ranks * k + ranks * (ranks - 1) / 2; }
 
 struct started_sum {
@@ -52,7 +52,7 @@ void check_sum(thread_rank& me, const started_sum& sum, std::size_t k) {
   me.check(right, [&] { return "operation " + std::to_string(k) + " gave a wrong sum"; });
 }
 
-/// Waits for them in an order of this rank's own.
+/// Waits for the sums in an order that differs between ranks.
 void wait_in_own_order(thread_rank& me, std::vector<started_sum>& sums) {
   const std::size_t count = sums.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -76,7 +76,7 @@ void check_in_flight(int ranks, std::size_t count, std::size_t size, const Optio
 
 }  // namespace
 
-TEST_CASE("operations in flight on one communicator may be waited for in any order") {
+TEST_CASE("operations in flight on one communicator can be waited for in any order") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     for (const std::size_t count : {std::size_t{2}, std::size_t{7}, std::size_t{hocket::transport::window + 13}}) {
       check_in_flight(ranks, count, 1, hocket::with());
@@ -89,7 +89,7 @@ TEST_CASE("operations in flight on one communicator may be waited for in any ord
   }
 }
 
-TEST_CASE("different operations in flight do not meet") {
+TEST_CASE("different operations in flight do not interfere") {
   for (const int ranks : {2, 3, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       const auto p = static_cast<std::size_t>(me.size());
@@ -107,20 +107,20 @@ TEST_CASE("different operations in flight do not meet") {
         hocket::all_reduce(me.comm(), one, same, hocket::maximum{});
         for (auto* each : {&scatter, &tell, &swap, &gather, &barrier}) each->wait();
         for (std::size_t s = 0; s < p; ++s) {
-          me.check(all[3 * s + 1] == round * 100 + s, "all_gather went wrong");
-          me.check(swapped[s] == s * 10 + r + round, "all_to_all went wrong");
+          me.check(all[3 * s + 1] == round * 100 + s, "wrong result of all_gather");
+          me.check(swapped[s] == s * 10 + r + round, "wrong result of all_to_all");
         }
-        me.check(same[0] == round, "all_reduce went wrong");
-        me.check(told[4] == round, "broadcast went wrong");
-        me.check(sum[0] == round * p, "reduce_scatter went wrong");
+        me.check(same[0] == round, "wrong result of all_reduce");
+        me.check(told[4] == round, "wrong result of broadcast");
+        me.check(sum[0] == round * p, "wrong result of reduce_scatter");
       }
     });
   }
 }
 
-// One rank has the request still open when the next, small call comes, another one has not: both must choose the same
-// way to make it.
-TEST_CASE("an open request changes nothing about how later calls are made") {
+// When the next, small call starts, the request is still open on one rank and complete on another: both ranks must
+// choose the same algorithm for it.
+TEST_CASE("later calls give correct results whether or not a request is still open") {
   for (const int ranks : {2, 3, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       for (int round = 0; round < 100; ++round) {
@@ -138,24 +138,24 @@ TEST_CASE("an open request changes nothing about how later calls are made") {
   }
 }
 
-TEST_CASE("test() drives an operation to its end and then stays true") {
+TEST_CASE("test() advances an operation until it is complete and then stays true") {
   on_ranks(3, [](thread_rank& me) {
     std::vector<float> in(5000, 1.0F), out(5000);
     if (me.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     auto sum = hocket::all_reduce_async(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::ring));
-    if (me.rank() != 1) me.check(!sum.test(), "was over before a peer came");
+    if (me.rank() != 1) me.check(!sum.test(), "was complete before a peer arrived");
     while (!sum.test()) {}
-    me.check(sum.test(), "test() went back");
-    me.check(!sum.error(), "an error without one");
+    me.check(sum.test(), "test() became false again");
+    me.check(!sum.error(), "an error without a failure");
     me.check(out[4999] == 3.0F, "wrong sum");
     sum.wait();
     hocket::request empty;
-    me.check(empty.test() && !empty.error(), "an empty request is over");
+    me.check(empty.test() && !empty.error(), "an empty request is not complete");
     hocket::barrier(me.comm());
   });
 }
 
-TEST_CASE("a polled request ends by its deadline and by an abort") {
+TEST_CASE("a polled request ends at its deadline and on abort") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) return;
     std::vector<float> in(500), out(500);
@@ -179,7 +179,7 @@ TEST_CASE("a polled request ends by its deadline and by an abort") {
   });
 }
 
-TEST_CASE("a request that is destroyed, or assigned to, waits first") {
+TEST_CASE("a request that is destroyed or assigned to waits for its operation first") {
   on_ranks(4, [](thread_rank& me) {
     for (int round = 0; round < 20; ++round) {
       std::vector<int> in(2000, me.rank()), out(2000), more(2000);
@@ -193,7 +193,7 @@ TEST_CASE("a request that is destroyed, or assigned to, waits first") {
   });
 }
 
-TEST_CASE("a destroyed request whose peer never comes gives up at its deadline, without an exception") {
+TEST_CASE("a destroyed request whose peer never calls stops waiting at its deadline, without an exception") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) return;
     std::vector<int> in(2000), out(2000);
@@ -202,13 +202,13 @@ TEST_CASE("a destroyed request whose peer never comes gives up at its deadline, 
                                               hocket::with(hocket::timeout(std::chrono::milliseconds(20))));
     }
     me.check(me.comm().revoked(), "the communicator is not revoked");
-    const auto found = me.expect(hocket::errc::timeout, [&] { hocket::barrier(me.comm()); });  // nobody has heard of it
-    me.check(found && found->context().peer == 1, "the wrong rank is blamed");
+    const auto found = me.expect(hocket::errc::timeout, [&] { hocket::barrier(me.comm()); });  // not reported yet
+    me.check(found && found->context().peer == 1, "names the wrong rank");
     me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
   });
 }
 
-TEST_CASE("communicators of one rank are used from several threads, in different orders") {
+TEST_CASE("several threads of a rank can use different communicators at the same time") {
   for (const int ranks : {2, 4}) {
     on_ranks(ranks, [](thread_rank& me) {
       std::vector<hocket::local::communicator> parts;
@@ -216,7 +216,7 @@ TEST_CASE("communicators of one rank are used from several threads, in different
       std::vector<std::thread> threads;
       std::vector<int> wrong(3, 0);
       for (std::size_t i = 0; i < 3; ++i) {
-        // Which thread has which communicator differs between ranks; each communicator has one thread.
+        // Each communicator is used by one thread; which one differs between ranks.
         const std::size_t which = (i + static_cast<std::size_t>(me.rank())) % 3;
         threads.emplace_back([&, which] {
           for (int round = 0; round < 60; ++round) {
@@ -235,12 +235,12 @@ TEST_CASE("communicators of one rank are used from several threads, in different
         });
       }
       for (std::thread& each : threads) each.join();
-      me.check(wrong == std::vector<int>(3, 0), "a communicator gave wrong results beside others");
+      me.check(wrong == std::vector<int>(3, 0), "a communicator gave wrong results while others were in use");
     });
   }
 }
 
-TEST_CASE("thousands of calls wrap the window many times") {
+TEST_CASE("results stay correct when thousands of calls wrap around the window") {
   for (const int ranks : {2, 3, 8}) {
     on_ranks(ranks, [&](thread_rank& me) {
       const int rounds = ranks > 3 ? 800 : 5000;

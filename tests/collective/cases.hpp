@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Runs a collective on threads, for many plans, sizes and placements, and compares each rank's result with the
-/// sequential evaluation of the plan, bit by bit, and each rank's trace with the plan's list, step by step.
+/// sequential evaluation of the plan, bit by bit, and each rank's trace with the plan's actions, step by step.
 #pragma once
 
 #include "support/elements.hpp"
@@ -27,7 +27,7 @@ namespace plan = hocket::plan;
 
 inline const std::vector<int> rank_counts = {1, 2, 3, 5, 7, 8};
 
-/// One call: which plan, how many elements in a block, how the buffers lie.
+/// One call: its plan, the number of elements in a block, and the placement of its buffers.
 struct call_case {
   plan::any_algorithm chosen;
   std::size_t elements = 0;
@@ -41,7 +41,7 @@ struct call_case {
   }
 };
 
-/// A case with what each rank passes and must get.
+/// A case with each rank's input and expected output.
 template <class T>
 struct expected_case {
   call_case call;
@@ -49,13 +49,13 @@ struct expected_case {
   std::vector<std::vector<T>> outputs;
 };
 
-/// Whether the plan gives what was asked for, for an operation that may not be commutative.
+/// True if the plan combines in rank order, as an operation that is not commutative needs.
 inline bool keeps_order(const plan::any_algorithm& chosen, int ranks) {
   return chosen.shape(ranks).order <= plan::combination_order::rank_order;
 }
 
-/// The thread sanitizer makes the evaluation of large vectors ten times slower, and looks at the order of accesses alone:
-/// a shorter vector shows it the same.
+/// The thread sanitizer makes the evaluation of large vectors ten times slower, and checks only the order of accesses,
+/// which is the same for a shorter vector.
 constexpr std::size_t bearable(std::size_t size) noexcept {
 #if defined(__SANITIZE_THREAD__)
   return size > 4096 ? size / 8 : size;
@@ -64,8 +64,8 @@ constexpr std::size_t bearable(std::size_t size) noexcept {
 #endif
 }
 
-/// Each plan with each size: apart and in place in turn, aligned and not in turn, so that each pair of (plan, size)
-/// meets each placement with some other size.
+/// Combines each plan with each size. Placements (in place or not, aligned or not) alternate, so that each plan gets
+/// each placement with some size.
 inline std::vector<call_case> pair_up(const std::vector<plan::any_algorithm>& plans,
                                       const std::vector<std::size_t>& sizes, bool may_be_in_place = true) {
   std::vector<call_case> cases;
@@ -90,8 +90,8 @@ std::vector<expected_case<T>> evaluate_all(int ranks, const std::vector<call_cas
   return all;
 }
 
-/// What every rank does with a case: `call(me, case, in, out, options)` on guarded buffers, then the comparisons.
-/// `place(rank, whole)` finds, for a case in place, `in` and `out` in one buffer of `whole` elements.
+/// Runs `call(me, case, in, out, options)` with each case on every rank, on guarded buffers, and compares the results.
+/// For a case in place, `place(rank, whole, ...)` returns `in` and `out` as parts of the buffer `whole`.
 template <class T, class Op, class Place, class Call>
 void check_cases(int ranks, const std::vector<call_case>& cases, const Op& op, Place place, Call call) {
   const auto all = evaluate_all<T>(ranks, cases, op);
@@ -117,7 +117,7 @@ void check_cases(int ranks, const std::vector<call_case>& cases, const Op& op, P
       const std::span<const T> found = out;
       me.check(same_bytes(found, std::span<const T>(output)),
                [&] { return first_difference(found, std::span<const T>(output)); });
-      me.check(first.intact() && second.intact(), "wrote beside the buffers");
+      me.check(first.intact() && second.intact(), "wrote outside the buffers");
       if (!each.call.in_place) me.check(same_bytes(std::span<const T>(in), std::span<const T>(input)), "changed `in`");
       const bool one_buffer = each.call.in_place || hocket::reduction<Op, T>::prepares;
       const std::string wrong =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls that name no algorithm, or name one by its tag: they run what the table says, step by step, and give its bits.
+// Calls that name no algorithm, or name one by its tag, run the steps of the selected plan and give its bits.
 #include "collective/cases.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -46,7 +46,7 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
                            hocket::with(hocket::observe(steps.observer())));
         me.check(same_bytes<T>(out.elements(), expected[0]),
                  [&] { return first_difference<T>(out.elements(), expected[0]); });
-        me.check(in.intact() && out.intact(), "wrote beside the buffers");
+        me.check(in.intact() && out.intact(), "wrote outside the buffers");
         const std::string wrong = difference(steps.events(), {best, ranks, me.rank(), size, sizeof(T)});
         me.check(wrong.empty(), wrong);
         hocket::all_reduce(me.comm(), hocket::in_place(in.elements()), op);
@@ -56,7 +56,7 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
   }
 }
 
-/// The first steps of a call, as proof of which plan ran.
+/// Checks by the steps of a call which plan has run.
 template <class Call>
 void check_named(thread_rank& me, const plan::any_algorithm& expected, std::size_t elements, Call call) {
   trace steps;
@@ -67,14 +67,14 @@ void check_named(thread_rank& me, const plan::any_algorithm& expected, std::size
 
 }  // namespace
 
-TEST_CASE("without a named algorithm, all_reduce does the steps of the plan that the table says is best") {
+TEST_CASE("without a named algorithm, all_reduce runs the plan that the table selects") {
   check_chosen<float>({0, 1, 2, 13, 14, 15, 100, 1000, 40'000}, std::plus<>{});
   check_chosen<double>({1, 7, 8, 1000}, hocket::maximum{});
   check_chosen<hocket::bfloat16>({1, 28, 29, 999}, std::plus<>{});
   check_chosen<affine_map>({0, 1, 2, 3, 50}, compose{});
 }
 
-TEST_CASE("each algorithm's name runs the plan of that name") {
+TEST_CASE("the tag of an algorithm selects the plan of the same name") {
   on_ranks(5, [](thread_rank& me) {
     constexpr std::size_t size = 10;
     const std::vector<float> in(size, 1.0F);
@@ -127,7 +127,7 @@ TEST_CASE("each algorithm's name runs the plan of that name") {
   });
 }
 
-TEST_CASE("a hint is ignored where it can't be followed, and followed where it can") {
+TEST_CASE("a hint is followed if the call supports it, and otherwise ignored") {
   on_ranks(3, [](thread_rank& me) {
     std::vector<float> in(10, 1.0F);
     std::vector<float> out(10);
@@ -146,30 +146,30 @@ TEST_CASE("a hint is ignored where it can't be followed, and followed where it c
   });
 }
 
-TEST_CASE("a hinted wire type gives way to what can't travel in it, and is followed elsewhere") {
+TEST_CASE("a hinted wire type is used if the call supports it, and otherwise ignored") {
   on_ranks(2, [](thread_rank& me) {
     constexpr float fine = 1 + 0x1p-20F;  // 1 as a bfloat16
     const std::vector<float> in(10, fine);
     std::vector<float> out(10);
     const auto wish = hocket::hint(hocket::wire<hocket::bfloat16>);
     hocket::all_reduce(me.comm(), in, out, hocket::maximum{}, hocket::with(wish));
-    me.check(out[9] == 1, "a wish that can be met is");
+    me.check(out[9] == 1, "a supported hint was ignored");
     hocket::all_reduce(me.comm(), in, out, hocket::average{}, hocket::with(wish));
-    me.check(out[9] == fine, "an operation in three parts says itself what travels");
+    me.check(out[9] == fine, "an operation in three parts was rounded to the wire type");
     hocket::all_reduce(me.comm(), in, out, std::plus<>{},
                        hocket::with(wish, hocket::require(hocket::rank_count_invariant)));
-    me.check(out[9] == 2 * fine, "an exact sum is not rounded on its way");
+    me.check(out[9] == 2 * fine, "an exact sum was rounded to the wire type");
     struct pair_of_floats {
       float a, b;
     };
     pair_of_floats both{fine, 1};
     const auto add = [](pair_of_floats x, pair_of_floats y) { return pair_of_floats{x.a + y.a, x.b + y.b}; };
     hocket::all_reduce(me.comm(), hocket::in_place(std::span(&both, 1)), add, hocket::with(wish));
-    me.check(both.a == 2 * fine, "a struct is no bfloat16");
+    me.check(both.a == 2 * fine, "a struct was rounded to the wire type");
   });
 }
 
-TEST_CASE("an operation on the small type itself is rounded at each step, one on floats once") {
+TEST_CASE("an operation on the small type rounds at each step, an operation on floats once") {
   on_ranks(3, [](thread_rank& me) {
     const hocket::half value(me.rank() == 0 ? 2048.0F : 1.0F);
     hocket::half narrow;
@@ -178,6 +178,6 @@ TEST_CASE("an operation on the small type itself is rounded at each step, one on
     hocket::all_reduce(me.comm(), std::span(&value, 1), std::span(&narrow, 1), add);
     hocket::all_reduce(me.comm(), std::span(&value, 1), std::span(&wide, 1), std::plus<>{});
     me.check(static_cast<float>(wide) == 2050.0F, "2048 + 1 + 1 is 2050 when rounded once");
-    me.check(static_cast<float>(narrow) == 2048.0F, "2048 + 1 is 2048 when rounded at once");
+    me.check(static_cast<float>(narrow) == 2048.0F, "2048 + 1 is 2048 when rounded at each step");
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every wrong call and every missing peer ends in an error that says which, and says it soon.
+// Every wrong call and every missing peer soon leads to an error that names it.
 #include "collective/cases.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -38,7 +38,7 @@ bool mentions(const std::optional<hocket::error>& found, const std::string& text
   return found && std::string(found->what()).find(text) != std::string::npos;
 }
 
-/// Calls that are wrong by themselves: nothing is sent, and the communicator stays as it was.
+/// Checks that a call with invalid arguments is refused with the text `says`, and does not revoke the communicator.
 template <class Call>
 void check_refused(thread_rank& me, const std::string& says, Call call) {
   const auto found = me.expect(hocket::errc::invalid_argument, call);
@@ -50,7 +50,7 @@ void check_refused(thread_rank& me, const std::string& says, Call call) {
 
 }  // namespace
 
-TEST_CASE("arguments that can't be right are refused, and nothing else changes") {
+TEST_CASE("invalid arguments are refused, and the communicator stays usable") {
   on_ranks(3, [](thread_rank& me) {
     auto& comm = me.comm();
     std::vector<float> five(5), six(6), seven(7), many(100);
@@ -87,14 +87,14 @@ TEST_CASE("arguments that can't be right are refused, and nothing else changes")
     check_refused(me, refusal,
                   [&] { auto lost = hocket::recv_async(comm, five, hocket::peer{0}, hocket::tag{1}, past); });
 
-    // All ranks still agree on what comes next.
+    // All ranks still agree on the next operation.
     int one = 1, sum = 0;
     hocket::all_reduce(comm, std::span(&one, 1), std::span(&sum, 1));
     me.check(sum == 3, "the communicator does not work any more");
   });
 }
 
-TEST_CASE("plans that can't do what is asked for are refused") {
+TEST_CASE("plans that do not suit the call are refused") {
   on_ranks(3, [](thread_rank& me) {
     auto& comm = me.comm();
     std::vector<float> in(20), out(20);
@@ -160,7 +160,7 @@ TEST_CASE("plans that can't do what is asked for are refused") {
                          [](auto) { return plan::load_reduce({0}, plan::inbox(), plan::out(0)); }));
     });
     const auto from_out = pointing(plan::collective_kind::reduce_scatter, [](std::uint32_t rank) {
-      return plan::load_reduce({rank}, plan::out(rank), plan::out(rank));  // of peers, which have other parts there
+      return plan::load_reduce({rank}, plan::out(rank), plan::out(rank));  // of peers, whose `out` is another block
     });
     check_refused(me, beyond, [&] {
       hocket::reduce_scatter(comm, std::span(in).first(18), std::span(out).first(6), std::plus<>{},
@@ -171,7 +171,7 @@ TEST_CASE("plans that can't do what is asked for are refused") {
   CHECK_THROWS_AS(plan::listed("wide", {plan::collective_kind::all_reduce}, 2, {.lanes = 257}), hocket::error);
 }
 
-TEST_CASE("the std::error_code forms say the same, throw nothing, and clear the code on success") {
+TEST_CASE("the std::error_code forms return the error, throw nothing, and clear the code on success") {
   on_ranks(2, [](thread_rank& me) {
     auto& comm = me.comm();
     std::vector<float> four(4, 1.0F), two(2), eight(8);
@@ -210,7 +210,7 @@ TEST_CASE("the std::error_code forms say the same, throw nothing, and clear the 
 
 namespace {
 
-/// Rank 1 does not come; the others must say so, soon, and find the communicator revoked.
+/// Rank 1 does not call; the others must soon report a timeout, and their communicator must be revoked.
 template <class Call>
 void check_missing(const char* name, Call call) {
   on_ranks(3, [&](thread_rank& me) {
@@ -222,9 +222,9 @@ void check_missing(const char* name, Call call) {
     if (!found) return;
     me.check(mentions(found, name) && mentions(found, "50 ms"),
              [&] { return std::string("unclear: ") + found->what(); });
-    me.check(found->context().rank == me.rank() && found->context().ranks == 3, "does not say where");
-    me.check(found->context().sequence == 1 && found->context().step >= 0, "does not say at which step");
-    // Which rank is missing can be seen directly where the plan waits for all, or for the neighbour that is missing.
+    me.check(found->context().rank == me.rank() && found->context().ranks == 3, "does not name the rank");
+    me.check(found->context().sequence == 1 && found->context().step >= 0, "does not give the step");
+    // Only a plan that waits for all ranks, or for the missing neighbour, reveals directly which rank is missing.
     me.check(found->context().peer >= 0 && found->context().peer != me.rank(), "names no peer");
     me.check(me.comm().revoked(), "not revoked");
     const auto next = me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
@@ -234,7 +234,7 @@ void check_missing(const char* name, Call call) {
 
 }  // namespace
 
-TEST_CASE("a rank that does not come is noticed by the deadline, and the communicator is revoked") {
+TEST_CASE("a rank that does not call causes a timeout at the deadline, and the communicator is revoked") {
   std::vector<float> in[3], out[3];
   for (int i = 0; i < 3; ++i) in[i].assign(90, 1.0F), out[i].assign(90, 0.0F);
   const auto span_in = [&](const auto& comm, std::size_t n) { return std::span(in[comm.rank()]).first(n); };
@@ -259,7 +259,7 @@ TEST_CASE("a rank that does not come is noticed by the deadline, and the communi
   check_missing("barrier", [](auto& comm, auto o) { hocket::barrier(comm, o); });
 }
 
-TEST_CASE("where the plan waits for all ranks, the missing one is named") {
+TEST_CASE("if the plan waits for all ranks, the timeout names the missing one") {
   for (const int missing : {0, 2, 4}) {
     for (const std::size_t size : {std::size_t{1}, std::size_t{1000}}) {
       std::vector<std::vector<float>> in(5, std::vector<float>(size)), out(5, std::vector<float>(size));
@@ -270,14 +270,14 @@ TEST_CASE("where the plan waits for all ranks, the missing one is named") {
           hocket::all_reduce(me.comm(), in[r], out[r], std::plus<>{}, hocket::with(hocket::timeout(50ms)));
         });
         me.check(found && found->context().peer == missing, [&] {
-          return "expected to hear of rank " + std::to_string(missing) + ": " + (found ? found->what() : "");
+          return "expected an error that names rank " + std::to_string(missing) + ": " + (found ? found->what() : "");
         });
       });
     }
   }
 }
 
-TEST_CASE("a message that never comes is noticed by the deadline") {
+TEST_CASE("a message that is never sent causes a timeout that names the sender") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) return;
     int value = 0;
@@ -289,20 +289,20 @@ TEST_CASE("a message that never comes is noticed by the deadline") {
   });
 }
 
-TEST_CASE("the communicator's own timeout counts where the call says none") {
+TEST_CASE("the communicator's timeout applies if the call sets none") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) return;
     me.comm().set_timeout(20ms);
     const auto begin = std::chrono::steady_clock::now();
     const auto found = me.expect(hocket::errc::timeout, [&] { hocket::barrier(me.comm()); });
-    me.check(mentions(found, "20 ms"), "says another duration");
+    me.check(mentions(found, "20 ms"), "gives another duration");
     me.check(std::chrono::steady_clock::now() - begin < 10s, "took far longer");
   });
 }
 
 namespace {
 
-/// Rank 0 calls `one`, the others `other`: all that notice must say `mismatch`, and at least one does.
+/// Rank 0 calls `one`, the others `other`: errors must be `mismatch` or `timeout`, and at least one is a mismatch.
 template <class One, class Other>
 void check_mismatch(const char* name, One one, Other other) {
   std::atomic<int> noticed{0};
@@ -342,7 +342,7 @@ auto reduce_first(std::size_t size, Op op, Properties... properties) {
 
 }  // namespace
 
-TEST_CASE("calls that do not match across ranks are noticed") {
+TEST_CASE("calls that do not match across ranks are reported as a mismatch on at least one rank") {
   const auto sum = std::plus<>{};
   check_mismatch("counts of one line", reduce_first(1, sum), reduce_first(2, sum));
   check_mismatch("counts", reduce_first(300, sum, hocket::one_shot), reduce_first(301, sum, hocket::one_shot));
@@ -368,22 +368,22 @@ TEST_CASE("calls that do not match across ranks are noticed") {
   check_mismatch("collectives", reduce_first(300, sum, hocket::one_shot), broadcast_from(0));
 }
 
-TEST_CASE("a message of another size than was asked for is an error on the receiver") {
+TEST_CASE("a message of another size than expected is an error on the receiver") {
   on_ranks(2, [](thread_rank& me) {
     std::vector<int> five(5), six(6);
     if (me.rank() == 0) return hocket::send(me.comm(), five, hocket::peer{1});
     const auto found = me.expect(hocket::errc::mismatch, [&] { hocket::recv(me.comm(), six, hocket::peer{0}); });
-    me.check(mentions(found, "20 bytes where 24 were expected"), "does not say the sizes");
+    me.check(mentions(found, "20 bytes where 24 were expected"), "does not give the sizes");
   });
   on_ranks(2, [](thread_rank& me) {
     std::vector<int> five(5), six(6);
     if (me.rank() == 0) return hocket::send(me.comm(), six, hocket::peer{1});
     const auto found = me.expect(hocket::errc::truncated, [&] { hocket::recv(me.comm(), five, hocket::peer{0}); });
-    me.check(mentions(found, "24 bytes where 20 were expected"), "does not say the sizes");
+    me.check(mentions(found, "24 bytes where 20 were expected"), "does not give the sizes");
   });
 }
 
-TEST_CASE("abort from another thread ends a wait, and every later call") {
+TEST_CASE("abort from another thread ends a wait, and later calls fail") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) return;
     std::thread other([&] {
@@ -396,7 +396,7 @@ TEST_CASE("abort from another thread ends a wait, and every later call") {
   });
 }
 
-TEST_CASE("no call begins after an abort, or with a stop token that was triggered before") {
+TEST_CASE("no call starts after an abort, or with a stop token that was triggered before") {
   const auto check = [](std::size_t size) {
     on_ranks(1, [size](thread_rank& me) {
       std::vector<float> data(size);
@@ -431,13 +431,13 @@ struct throwing_sum {
 
 }  // namespace
 
-TEST_CASE("an operation that throws fails the call, which says what it threw") {
+TEST_CASE("an operation that throws fails the call, and the error contains the text of the exception") {
   for (const std::size_t size : {4U, 1000U}) {
     on_ranks(2, [size](thread_rank& me) {
       std::vector<float> data(size);
       const auto found = me.expect(hocket::errc::invalid_argument,
                                    [&] { hocket::all_reduce(me.comm(), hocket::in_place(data), throwing_sum{}); });
-      me.check(mentions(found, "no sums today"), "does not say what was thrown");
+      me.check(mentions(found, "no sums today"), "does not contain the text of the exception");
       me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
     });
     on_ranks(2, [size](thread_rank& me) {
@@ -450,7 +450,7 @@ TEST_CASE("an operation that throws fails the call, which says what it threw") {
   }
 }
 
-TEST_CASE("a stop token ends the call that it was given to") {
+TEST_CASE("a stop token ends the call that it was passed to") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) return;
     std::stop_source stop;
@@ -468,7 +468,7 @@ TEST_CASE("a stop token ends the call that it was given to") {
   });
 }
 
-TEST_CASE("an exception in one rank's body ends local::run, and is what it throws") {
+TEST_CASE("an exception in one rank's body ends local::run, which throws it again") {
   const auto begin = std::chrono::steady_clock::now();
   std::atomic<int> ended{0};
   CHECK_THROWS_WITH(hocket::local::run(3,
@@ -483,12 +483,12 @@ TEST_CASE("an exception in one rank's body ends local::run, and is what it throw
   CHECK(ended.load() == 2);
 }
 
-TEST_CASE("local::run refuses to run no ranks") {
+TEST_CASE("local::run refuses zero and negative numbers of ranks") {
   CHECK_THROWS_AS(hocket::local::run(0, [](auto) {}), hocket::error);
   CHECK_THROWS_AS(hocket::local::run(-3, [](auto) {}), hocket::error);
 }
 
-TEST_CASE("a second thread on a communicator is refused, and the call of the first goes on") {
+TEST_CASE("a second thread on a communicator is refused, and the call of the first succeeds") {
   for (const std::size_t size : {2U, 1000U}) {
     on_ranks(2, [size](thread_rank& me) {
       std::vector<float> data(size, 1.0F);
@@ -500,7 +500,7 @@ TEST_CASE("a second thread on a communicator is refused, and the call of the fir
           std::vector<float> more(size, 1.0F);
           const auto found =
               me.expect(hocket::errc::concurrent_use, [&] { hocket::all_reduce(me.comm(), hocket::in_place(more)); });
-          me.check(mentions(found, "split"), "does not say what to do");
+          me.check(mentions(found, "split"), "gives no advice");
           me.expect(hocket::errc::concurrent_use, [&] {
             hocket::request begun_too = hocket::all_reduce_async(me.comm(), hocket::in_place(more));
             begun_too.wait();
@@ -520,7 +520,7 @@ TEST_CASE("a second thread on a communicator is refused, and the call of the fir
   }
 }
 
-TEST_CASE("a request that a second thread waits for is refused, goes on, and can be waited for later") {
+TEST_CASE("waiting for a request from a second thread is refused, and the request can be waited for later") {
   on_ranks(2, [](thread_rank& me) {
     const std::vector<float> in(1000, 1.0F);
     std::vector<float> out(in.size());
@@ -530,8 +530,8 @@ TEST_CASE("a request that a second thread waits for is refused, goes on, and can
       std::thread other([&] {
         std::this_thread::sleep_for(50ms);
         const auto found = me.expect(hocket::errc::concurrent_use, [&] { pending.wait(); });
-        me.check(mentions(found, "split"), "does not say what to do");
-        me.check(!pending.test(), "is said to be over");
+        me.check(mentions(found, "split"), "gives no advice");
+        me.check(!pending.test(), "is reported as complete");
       });
       hocket::recv(me.comm(), std::span(&word, 1), hocket::peer{1});
       other.join();
@@ -548,7 +548,7 @@ TEST_CASE("a request that a second thread waits for is refused, goes on, and can
 }
 
 #if HOCKET_ASSERTION_LEVEL > 0
-TEST_CASE("a communicator that was moved from is refused in words, by a code too") {
+TEST_CASE("a communicator that was moved from is refused, also by the std::error_code forms") {
   on_ranks(2, [](thread_rank& me) {
     auto old = hocket::split(me.comm(), hocket::color{0});
     const auto moved = std::move(old);
@@ -568,7 +568,7 @@ TEST_CASE("a communicator that was moved from is refused in words, by a code too
     const auto gives = [&](auto call) {
       std::error_code code;
       call(code);
-      me.check(code == hocket::errc::invalid_argument, "the code of a call on nothing");
+      me.check(code == hocket::errc::invalid_argument, "the code of a call on a communicator that was moved from");
     };
     gives([&](auto& code) { hocket::all_reduce(old, in, out, std::plus<>{}, hocket::with(), code); });
     gives([&](auto& code) { hocket::broadcast(old, in, hocket::root{0}, hocket::with(), code); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What calls promise of the bits of their result.
+// Guarantees of calls on the bits of their results.
 #include "collective/cases.hpp"
 #include "support/fixed_tree.hpp"
 
@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::size_t contributions = 840;  // a multiple of every number of ranks up to 8
 
-/// Contribution c to each element.
+/// Contribution `c` to element `i`.
 float contribution(std::size_t c, std::size_t i) { return sample<float>(static_cast<int>(c), i); }
 
-/// Rank 0's bits of the sum of all contributions, of which each rank adds a share exactly; `skewed`: rank 0 has most.
+/// Rank 0's sum of all contributions, of which each rank adds a share exactly; if `skewed`, rank 0 has most of them.
 std::vector<float> sum_of_split(int ranks, bool skewed, std::size_t size) {
   std::vector<float> result;
   on_ranks(ranks, [&](thread_rank& me) {
@@ -67,7 +67,7 @@ bool equal_bits(const std::vector<T>& a, const std::vector<T>& b) {
 
 }  // namespace
 
-TEST_CASE("rank_count_invariant: the same bits for any number of ranks and any split of the contributions") {
+TEST_CASE("rank_count_invariant: the bits do not depend on the number of ranks or the split of the contributions") {
   constexpr std::size_t size = 37;
   std::vector<float> expected;
   for (std::size_t i = 0; i < size; ++i) {
@@ -82,7 +82,7 @@ TEST_CASE("rank_count_invariant: the same bits for any number of ranks and any s
   }
 }
 
-TEST_CASE("rank_count_invariant: a sum of floats is the exact sum, rounded once, whatever the algorithm") {
+TEST_CASE("rank_count_invariant: with each algorithm, a sum of floats is the exact sum, rounded once") {
   const auto required = hocket::require(hocket::rank_count_invariant);
   for (const int ranks : rank_counts) {
     const auto inputs = samples_of_all<float>(ranks, 501);
@@ -105,7 +105,7 @@ TEST_CASE("rank_count_invariant: a sum of floats is the exact sum, rounded once,
 
 namespace {
 
-/// The bits of what `ranks` ranks get that all contribute `values`.
+/// Result on rank 0 if all of `ranks` ranks contribute `values`.
 template <class T, class Op>
 std::vector<T> of_equal_contributions(int ranks, const std::vector<T>& values, const Op& op) {
   std::vector<T> result;
@@ -133,7 +133,7 @@ void check_equal_contributions(const std::vector<T>& values, const std::vector<T
 
 }  // namespace
 
-TEST_CASE("rank_count_invariant: values that an operation does not give are none on one rank either") {
+TEST_CASE("rank_count_invariant: NaN, signed zeros and logical values give the same bits on one rank as on several") {
   const auto nan = std::bit_cast<float>(0xffc12345U);
   const auto half_nan = std::bit_cast<hocket::half>(std::uint16_t{0xfe01});
   const std::vector<hocket::half> halves{half_nan, hocket::half(-0.0F)};
@@ -152,7 +152,7 @@ TEST_CASE("rank_count_invariant: values that an operation does not give are none
   check_equal_contributions<int>({5, 0, -3}, {5, 0, -3}, hocket::minimum{});
 }
 
-TEST_CASE("rank_count_invariant: a reduce_scatter of doubles has the bits of the all_reduce") {
+TEST_CASE("rank_count_invariant: reduce_scatter of doubles gives the bits of all_reduce") {
   const auto options = hocket::with(hocket::require(hocket::rank_count_invariant));
   for (const int ranks : {2, 3, 8}) {
     on_ranks(ranks, [&](thread_rank& me) {
@@ -166,7 +166,7 @@ TEST_CASE("rank_count_invariant: a reduce_scatter of doubles has the bits of the
   }
 }
 
-TEST_CASE("same_on_all_ranks and run_to_run: the same bits everywhere, every time") {
+TEST_CASE("same_on_all_ranks and run_to_run: the bits are the same on all ranks and in each run") {
   for (const int ranks : rank_counts) {
     const auto inputs = samples_of_all<float>(ranks, 1003);
     const auto check = [&](const auto& algorithm) {
@@ -185,7 +185,7 @@ TEST_CASE("same_on_all_ranks and run_to_run: the same bits everywhere, every tim
   }
 }
 
-TEST_CASE("the data can tell: other orders of additions do give other bits") {
+TEST_CASE("with the data of these tests, other orders of additions give other bits") {
   const auto inputs = samples_of_all<float>(8, 1003);
   const auto ring = results(8, inputs, std::plus<>{}, hocket::with(hocket::ring));
   const auto one_shot = results(8, inputs, std::plus<>{}, hocket::with(hocket::one_shot));
@@ -194,7 +194,7 @@ TEST_CASE("the data can tell: other orders of additions do give other bits") {
   CHECK(!equal_bits(tree[0], one_shot[0]));
 }
 
-TEST_CASE("wire<bfloat16>: contributions are rounded to it, combined in float, and rounded at each hop") {
+TEST_CASE("wire<bfloat16>: the result is that of an all_reduce of contributions rounded to bfloat16") {
   const auto options = [](const auto& algorithm) { return hocket::with(algorithm, hocket::wire<hocket::bfloat16>); };
   for (const int ranks : rank_counts) {
     const auto inputs = samples_of_all<float>(ranks, 333);
@@ -252,7 +252,7 @@ void check_special_values() {
           hocket::all_reduce(me.comm(), in, mean, hocket::average{}, options);
           const auto sign = [](T value) { return std::signbit(static_cast<double>(value)); };
           const auto is_nan = [](T value) { return std::isnan(static_cast<double>(value)); };
-          me.check(is_nan(least[0]) && is_nan(most[0]) && is_nan(mean[0]), "a NaN got lost");
+          me.check(is_nan(least[0]) && is_nan(most[0]) && is_nan(mean[0]), "a NaN was lost");
           me.check(sign(least[1]) && sign(least[2]), "the minimum of zeros of both signs is -0");
           me.check(!sign(most[1]) && !sign(most[2]), "the maximum of zeros of both signs is +0");
           me.check(least[3] == one && most[3] == infinity && mean[3] == infinity, "infinity is the largest");
@@ -279,7 +279,7 @@ TEST_CASE("minimum, maximum and average of NaN, infinities and zeros of both sig
 
 namespace {
 
-/// All algorithms of both collectives that can be asked for the tree.
+/// Checks all algorithms of both collectives that support the fixed tree.
 template <class T, class Op>
 void check_fixed_tree(int ranks, std::size_t block, const Op& op) {
   const auto inputs = samples_of_all<T>(ranks, block * static_cast<std::size_t>(ranks));
@@ -317,7 +317,7 @@ void check_fixed_tree(int ranks, std::size_t block, const Op& op) {
 
 }  // namespace
 
-TEST_CASE("fixed_tree: the same bits by every algorithm that is taken, those of the tree") {
+TEST_CASE("fixed_tree: every algorithm that supports it gives the bits of the fixed tree") {
   for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 11}) {
     for (const std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{37}, bearable(5003)}) {
       INFO(ranks << " ranks");
@@ -330,7 +330,7 @@ TEST_CASE("fixed_tree: the same bits by every algorithm that is taken, those of 
   }
 }
 
-TEST_CASE("fixed_tree: other bits than those of rank order, where rounding shows the difference") {
+TEST_CASE("fixed_tree: the bits differ from those of rank order if rounding shows the difference") {
   std::vector<std::vector<float>> inputs = {{1.0F}, {0x1p-24F}, {0x1p-24F}, {0x1p-24F}};
   const std::vector<float> tree = in_fixed_tree(inputs, std::plus<>{});
   for (const auto& each : results(4, inputs, std::plus<>{}, hocket::with(hocket::require(hocket::fixed_tree)))) {
@@ -339,7 +339,7 @@ TEST_CASE("fixed_tree: other bits than those of rank order, where rounding shows
   for (const auto& each : results(4, inputs, std::plus<>{}, hocket::with(hocket::one_shot))) CHECK(each != tree);
 }
 
-TEST_CASE("fixed_tree: operations in three parts, and other types on the wire, combine what they have prepared") {
+TEST_CASE("fixed_tree: algorithms give the same bits for an operation in three parts, and with a wire type") {
   for (const int ranks : {1, 3, 5, 6}) {
     const auto inputs = samples_of_all<float>(ranks, 501);
     const auto check = [&](const auto& op, const auto& alike, const auto& otherwise) {
@@ -356,14 +356,14 @@ TEST_CASE("fixed_tree: operations in three parts, and other types on the wire, c
   }
 }
 
-TEST_CASE("fixed_tree: a plan of the caller's own must claim it") {
+TEST_CASE("fixed_tree: a plan that the caller passes must claim it") {
   on_ranks(5, [](thread_rank& me) {
     const std::vector<float> in(10, 1.0F);
     std::vector<float> out(10);
     const auto required = hocket::require(hocket::fixed_tree);
     hocket::all_reduce(me.comm(), in, out, std::plus<>{},
                        hocket::with(required, hocket::algorithm(plan::recursive_doubling{})));
-    me.check(out[9] == 5.0F, "a plan that claims the tree runs");
+    me.check(out[9] == 5.0F, "a plan that claims the fixed tree gave a wrong sum");
     me.expect(hocket::errc::invalid_argument, [&] {
       hocket::all_reduce(me.comm(), in, out, std::plus<>{},
                          hocket::with(required, hocket::algorithm(plan::double_tree{})));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Threads read each other's buffers where they are. Whoever's call has failed may free what it had lent: a request that is
-// looked at only then must not read it. The memory is unmapped here, so that reading it ends the program.
+// Threads read each other's buffers in place. A rank whose call has failed may free its buffers, so a peer's request
+// that is only checked later must not read them. The memory is unmapped here, so that reading it ends the program.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
@@ -23,7 +23,7 @@ using hocket::errc;
 
 namespace {
 
-/// Numbers that are gone with it, at once.
+/// Numbers whose memory is unmapped by the destructor.
 class mapped_numbers {
  public:
   explicit mapped_numbers(std::size_t count)
@@ -42,8 +42,8 @@ class mapped_numbers {
 
 constexpr std::size_t lent_numbers = std::size_t{1} << 18;
 
-/// Rank 1 starts `start(comm, in, out)`, rank 0 fails in `fail(comm, in, out)` meanwhile, and its memory goes; then rank 1 asks,
-/// by `wait` or `test`.
+/// Rank 1 starts `start(comm, in, out)`; rank 0 fails in `fail(comm, in, out)` and unmaps its memory; then rank 1 calls
+/// `wait` or `test`.
 template <class Start, class Fail>
 void check_late(Start start, Fail fail) {
   for (const bool waits : {true, false}) {
@@ -77,14 +77,14 @@ constexpr auto for_a_moment = hocket::with(hocket::timeout(200ms));
 
 }  // namespace
 
-TEST_CASE("a message whose sender has failed, and freed it, is not read by a request that is looked at later") {
+TEST_CASE("a request that is checked late does not read a message that a failed sender has freed") {
   check_late([](const auto& comm, std::span<float> in, auto) { return hocket::recv_async(comm, in, hocket::peer{0}); },
              [](const auto& comm, std::span<float> in, auto) {
                hocket::send(comm, in, hocket::peer{1}, hocket::tag{0}, for_a_moment);
              });
 }
 
-TEST_CASE("vectors of a rank that has failed, and freed them, are not read by a request that is looked at later") {
+TEST_CASE("a request that is checked late does not read vectors that a failed rank has freed") {
   check_late(
       [](const auto& comm, std::span<float> in, std::span<float> out) {
         return hocket::all_reduce_async(comm, in, out, std::plus<>{}, hocket::with(hocket::ring));

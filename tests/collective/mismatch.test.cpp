@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ranks whose calls differ hear of it, all of them, in milliseconds, and with both call sites.
+// If calls differ, all ranks report a mismatch within milliseconds, with both call sites.
 // unsanitized: it measures
 #include "collective/cases.hpp"
 
@@ -42,21 +42,21 @@ double median(std::vector<double> values) {
   return values[(values.size() - 1) / 2];
 }
 
-/// Rank `odd_one` does `one`, the others `other`: every rank fails with `mismatch`, and says what the two calls are.
+/// Rank `odd_one` runs `one`, the others `other`: every rank fails with `mismatch`, with every text of `says`.
 void check(const char* name, int ranks, const std::function<void(communicator&)>& one,
            const std::function<void(communicator&)>& other, const std::vector<std::string>& says) {
   for (const int odd_one : {0, ranks - 1}) {
     INFO(name << ", " << ranks << " ranks, rank " << odd_one << " differs");
     std::mutex mutex;
     std::vector<double> milliseconds;
-    // Threads that outnumber the cores may have to wait for their turn: most of them hear of it in time.
+    // Threads that outnumber the cores may have to wait for a core, so only the median must be in time.
     for (int tries = 0; tries == 0 || (tries < 8 && median(milliseconds) >= promised_milliseconds); ++tries) {
       on_ranks(ranks, [&](thread_rank& me) {
         me.at(name);
         const auto begin = std::chrono::steady_clock::now();
         const auto found = me.expect(hocket::errc::mismatch, [&] {
           (me.rank() == odd_one ? one : other)(me.comm());
-          hocket::barrier(me.comm());  // one that has nobody to wait for may hear of it in the next call
+          hocket::barrier(me.comm());  // a call that waits for no rank may fail only in the next
         });
         const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
         for (const std::string& text : says) {
@@ -64,9 +64,9 @@ void check(const char* name, int ranks, const std::function<void(communicator&)>
                    [&] { return "the message lacks '" + text + "': " + (found ? found->what() : ""); });
         }
         me.check(found && found->context().peer >= 0, "names no peer");
-        // The words may come from another rank, of which "this rank" would say nothing.
+        // The text may come from another rank, for which "this rank" would be wrong.
         me.check(found && std::string(found->what()).find("this rank") == std::string::npos,
-                 "names a rank by no number");
+                 "does not name a rank by its number");
         me.check(me.comm().revoked(), "not revoked");
         me.expect(hocket::errc::revoked, [&] { hocket::barrier(me.comm()); });
         const std::lock_guard lock(mutex);
@@ -142,18 +142,18 @@ TEST_CASE("calls that differ are reported on every rank, with both call sites") 
   }
 }
 
-TEST_CASE("an operation that differs from the peers' and is not waited for is reported by the one that is") {
+TEST_CASE("a mismatch of an operation that is not waited for is reported by the operation that is") {
   struct memory {
     std::vector<float> data, part, gathered;
   };
   for (const std::size_t size : {std::size_t{300}, std::size_t{600'000}}) {
-    // Made before time is taken: the thread sanitizer takes 100 ms for it.
+    // Allocated before the time is measured: the thread sanitizer takes 100 ms for it.
     std::vector<memory> of_rank(2);
     for (memory& each : of_rank)
       each = {std::vector<float>(size), std::vector<float>(size), std::vector<float>(2 * size)};
     const auto mine = [&](communicator& comm) -> memory& { return of_rank[static_cast<std::size_t>(comm.rank())]; };
     check(
-        "order of operations that were begun", 2,
+        "order of asynchronous operations", 2,
         [&](communicator& comm) {
           auto& [data, part, gathered] = mine(comm);
           auto first = hocket::all_reduce_async(comm, hocket::in_place(data));
@@ -172,7 +172,7 @@ TEST_CASE("an operation that differs from the peers' and is not waited for is re
   }
 }
 
-TEST_CASE("of calls that differ and that nobody waited in, the first is reported by the next one") {
+TEST_CASE("if no rank waited in several calls that differ, the next call reports the first of them") {
   const auto broadcasts = [](std::size_t size, int root, auto... properties) {
     return [=](communicator& comm) {
       std::vector<float> data(size);
@@ -193,7 +193,7 @@ TEST_CASE("of calls that differ and that nobody waited in, the first is reported
   }
 }
 
-TEST_CASE("counts that differ between ranks are reported, also where sums and longest blocks are equal") {
+TEST_CASE("counts that differ between ranks are reported, even if sums and longest blocks are equal") {
   const std::string here = site(__LINE__ + 7);
   const auto gathers = [](std::size_t first, std::size_t second, auto... properties) {
     return [=](communicator& comm) {
@@ -229,7 +229,7 @@ TEST_CASE("counts that differ between ranks are reported, also where sums and lo
   }
 }
 
-TEST_CASE("a rank that sends another number than its peer expects is named on both, with both numbers") {
+TEST_CASE("a rank that sends another number than its peer expects fails all ranks, with both numbers in the error") {
   const auto exchanges = [](std::size_t sent, std::size_t received, auto... properties) {
     return [=](communicator& comm) {
       const auto ranks = static_cast<std::size_t>(comm.size()), self = static_cast<std::size_t>(comm.rank());
@@ -255,13 +255,13 @@ TEST_CASE("a rank that sends another number than its peer expects is named on bo
     differ("many more", 70'000, hocket::pairwise);
     differ("more over peers' memory", 7, hocket::direct);
     differ("less over peers' memory", 0, hocket::direct);
-    differ("as chosen", 700);
+    differ("by the selected algorithm", 700);
     check("algorithms", ranks, exchanges(5, 5, hocket::direct), exchanges(5, 5, hocket::pairwise),
           {"all_to_all_v", "by direct", "by pairwise"});
   }
 }
 
-TEST_CASE("a rank that is late is no mismatch, however long the others have waited") {
+TEST_CASE("a late rank causes no mismatch") {
   on_ranks(3, [](thread_rank& me) {
     for (int i = 0; i < 5; ++i) {
       if (i % 3 == me.rank()) std::this_thread::sleep_for(30ms);

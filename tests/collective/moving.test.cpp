@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// all_gather, all_to_all and broadcast move every byte to where it belongs; a barrier holds everybody back.
+// all_gather, all_to_all and broadcast move every byte to its place; a barrier holds all ranks back.
 //
-// Covered are all pairs of (plan, ranks), (plan, size), (plan, placement) and, for the sizes of elements 1, 2, 4, 24 and
+// The tests cover all pairs of (plan, ranks), (plan, size), (plan, placement) and, for element sizes of 1, 2, 4, 24 and
 // 40, (plan, type); broadcasts from each root.
 #include "collective/cases.hpp"
 
@@ -70,7 +70,7 @@ void for_rank_counts(Check check) {
 
 }  // namespace
 
-TEST_CASE("all_gather leaves every rank's block on every rank") {
+TEST_CASE("all_gather copies every rank's block to every rank") {
   for_rank_counts(check_all_gather<std::int32_t>);
   for_rank_counts(check_all_gather<std::uint8_t>);
   for_rank_counts(check_all_gather<hocket::half>);
@@ -78,20 +78,20 @@ TEST_CASE("all_gather leaves every rank's block on every rank") {
   for_rank_counts(check_all_gather<hocket::exact_sum<float>>);
 }
 
-TEST_CASE("all_to_all swaps blocks between all pairs of ranks") {
+TEST_CASE("all_to_all exchanges blocks between all pairs of ranks") {
   for_rank_counts(check_all_to_all<std::int32_t>);
   for_rank_counts(check_all_to_all<std::uint8_t>);
   for_rank_counts(check_all_to_all<hocket::bfloat16>);
   for_rank_counts(check_all_to_all<affine_map>);
 }
 
-TEST_CASE("broadcast leaves the root's vector on every rank, whoever is the root") {
+TEST_CASE("broadcast copies the root's vector to every rank, for each root") {
   for_rank_counts(check_broadcast<float>);
   for_rank_counts(check_broadcast<std::uint8_t>);
   for_rank_counts(check_broadcast<affine_map>);
 }
 
-TEST_CASE("no rank leaves a barrier before every rank has come") {
+TEST_CASE("no rank leaves a barrier before every rank has arrived") {
   for (const int ranks : rank_counts) {
     constexpr int rounds = 200;
     std::vector<std::atomic<int>> arrived(rounds);
@@ -101,7 +101,7 @@ TEST_CASE("no rank leaves a barrier before every rank has come") {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         arrived[round].fetch_add(1, std::memory_order_relaxed);
         hocket::barrier(me.comm());
-        me.check(arrived[round].load(std::memory_order_relaxed) == ranks, "left before all had come");
+        me.check(arrived[round].load(std::memory_order_relaxed) == ranks, "left before all ranks had arrived");
       }
     });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Wherever memory runs out within a call, it ends with an error that says so, on all ranks.
+// If memory runs out anywhere within a call, the call ends with an error that reports this, on all ranks.
 #include "collective/cases.hpp"
 #include "support/short_memory.hpp"
 
@@ -29,12 +29,12 @@ using namespace hocket_test;
 namespace {
 
 using communicator = hocket::local::communicator;
-using outcome = std::optional<hocket::failure>;  ///< of a call, if it failed
+using outcome = std::optional<hocket::failure>;  ///< cause of the failure, if a call failed
 
-/// Long enough that peers read a vector where it is, and wait for each other.
+/// Long enough that peers read a vector in place and wait for each other.
 constexpr std::size_t many = 20000;
 
-/// What calls work on. Outlives the ranks: after a failure a peer may look at it once more.
+/// Buffers of calls. They outlive the ranks, because a peer may read them once more after a failure.
 struct memory_of_rank {
   explicit memory_of_rank(int ranks)
       : counts(static_cast<std::size_t>(ranks), 7), in(many, 1), out(many), all(7 * counts.size()), sums(all) {}
@@ -57,7 +57,7 @@ outcome coded(const std::error_code& code) {
   return hocket::failure{code, {}, {}};
 }
 
-/// A call in all its forms: `run` is given what makes the call, and adds what its form has.
+/// One form of a call: blocking, with an error code, or asynchronous.
 struct call {
   std::string name;
   std::function<outcome(const communicator&, memory_of_rank&)> run;
@@ -72,10 +72,10 @@ void add_forms(std::vector<call>& to, const std::string& name, Blocks blocks, St
                   blocks(comm, at, code);
                   return coded(code);
                 }});
-  to.push_back({name + ", started", [=](const communicator& comm, memory_of_rank& at) {
+  to.push_back({name + ", asynchronous", [=](const communicator& comm, memory_of_rank& at) {
                   return thrown_by([&] { starts(comm, at).wait(); });
                 }});
-  to.push_back({name + ", started and tested", [=](const communicator& comm, memory_of_rank& at) {
+  to.push_back({name + ", asynchronous and tested", [=](const communicator& comm, memory_of_rank& at) {
                   return thrown_by([&] {
                     hocket::request started = starts(comm, at);
                     while (!started.test()) {}
@@ -149,7 +149,7 @@ std::vector<call> all_calls() {
 
 enum class seen { plenty, did_without, failed };
 
-/// Runs `each` where allocation `number` of the last rank fails in it, if it has so many; `bytes` says of how many bytes it was.
+/// Runs `each`; the last rank's allocation `number` in it fails, if there are so many. `bytes` becomes its size.
 seen run_short_of_memory(const call& each, int ranks, long number, std::size_t& bytes) {
   std::atomic<bool> was_short{false};
   std::atomic<int> failed{0};
@@ -167,14 +167,14 @@ seen run_short_of_memory(const call& each, int ranks, long number, std::size_t& 
     }
     if (ended || is_short) {
       const outcome next = thrown_by([&] { hocket::barrier(me.comm()); });
-      me.check(next.has_value() == ended.has_value(), "the communicator is not as the call has ended");
+      me.check(next.has_value() == ended.has_value(), "the next call does not fail exactly if this one failed");
     } else {
       ended = thrown_by([&] { hocket::barrier(me.comm()); });
     }
     if (ended) ++failed;
     if (!ended) return;
     me.check(ended->code == hocket::errc::out_of_memory, [&] { return "another error: " + ended->message(); });
-    if (is_short || ended->reason.empty()) return;  // those who asked for a code were told that
+    if (is_short || ended->reason.empty()) return;  // a form with a code gets only the code
     const std::string says = "rank " + std::to_string(me.size() - 1) + " reports: ";
     me.check(ended->reason.find(says) != std::string::npos, [&] { return "the message: " + ended->message(); });
   });
@@ -182,7 +182,7 @@ seen run_short_of_memory(const call& each, int ranks, long number, std::size_t& 
   return !was_short ? seen::plenty : failed == 0 ? seen::did_without : seen::failed;
 }
 
-/// The same where all further allocations of the call fail, too, and the rank leaves then.
+/// Like `run_short_of_memory`, but all later allocations of the call fail, too, and the rank then leaves.
 seen run_out_of_memory(const call& each, int ranks, long number) {
   std::atomic<bool> was_short{false};
   std::vector<memory_of_rank> memories(static_cast<std::size_t>(ranks), memory_of_rank(ranks));
@@ -205,7 +205,7 @@ seen run_out_of_memory(const call& each, int ranks, long number) {
 
 }  // namespace
 
-TEST_CASE("wherever memory runs out within a call, all ranks hear that it has") {
+TEST_CASE("a call that runs out of memory on one rank fails with out_of_memory on all ranks or on none") {
   for (const int ranks : {1, 3}) {
     for (const call& each : all_calls()) {
       INFO(each.name << " on " << ranks << " ranks");
@@ -220,15 +220,15 @@ TEST_CASE("wherever memory runs out within a call, all ranks hear that it has") 
         if (found == seen::did_without) done_without.insert(bytes);
       }
       CHECK((failures > 0 || ranks == 1));
-      // A buffer that was to be kept for later calls. What comes before it depends on who waits for whom, so that it may be
-      // met by two numbers.
+      // A buffer that would have been retained for later calls. The number of allocations before it depends on which
+      // rank waits, so that two numbers may select it.
       CHECK(done_without.size() <= 1);
     }
   }
 }
 
-// Peers hear then, if there is no memory to tell them, that this rank has left.
-TEST_CASE("where there is no memory any more, a call ends with a code that says so") {
+// If there is no memory to report the failure, peers learn that this rank has left.
+TEST_CASE("if all further allocations fail, a call with a code returns out_of_memory, and it fails on all ranks") {
   for (const call& each : all_calls()) {
     if (each.name != "a small all_reduce, with a code" && each.name != "an average, with a code") continue;
     INFO(each.name);
@@ -236,7 +236,7 @@ TEST_CASE("where there is no memory any more, a call ends with a code that says 
   }
 }
 
-TEST_CASE("a buffer that can't be had is named by its size") {
+TEST_CASE("the error about a buffer that can't be allocated gives its size") {
   for (const call& each : all_calls()) {
     if (each.name != "an average") continue;
     memory_of_rank at(1);
@@ -256,7 +256,7 @@ TEST_CASE("a buffer that can't be had is named by its size") {
   }
 }
 
-TEST_CASE("an operation that throws bad_alloc has run out of memory, too, and its call is told by number") {
+TEST_CASE("an operation that throws bad_alloc causes out_of_memory, and the error gives the number of the call") {
   struct greedy {
     float operator()(float, float) const { throw std::bad_alloc(); }
   };
@@ -272,7 +272,7 @@ TEST_CASE("an operation that throws bad_alloc has run out of memory, too, and it
   }
 }
 
-TEST_CASE("allocate says how much it could not have") {
+TEST_CASE("the error of allocate gives the number of elements") {
   on_ranks(2, [](thread_rank& me) {
     for (const std::size_t vast : {std::size_t{1} << 60, std::size_t{1} << 62}) {
       const auto found = me.expect(hocket::errc::out_of_memory, [&] { hocket::allocate<float>(me.comm(), vast); });
@@ -283,7 +283,7 @@ TEST_CASE("allocate says how much it could not have") {
       planned = {number, false, false};
       const outcome ended = thrown_by([&] { hocket::allocate<float>(me.comm(), 5); });
       const bool was_short = std::exchange(planned, {}).has_begun;
-      me.check(was_short == ended.has_value(), "no error, or one for no reason");
+      me.check(was_short == ended.has_value(), "no error, or one without a reason");
     }
     hocket::barrier(me.comm());
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// send, recv and send_recv: every message arrives whole, once, and in the order of its tag.
+// send, recv and send_recv: every message arrives complete, once, and in the order of its tag.
 #include "collective/cases.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
@@ -39,13 +39,13 @@ TEST_CASE("send_recv passes messages around a ring") {
           hocket::send_recv(me.comm(), passing, right, coming.elements(), left, tag{5});
           std::copy(coming.elements().begin(), coming.elements().end(), passing.begin());
         }
-        me.check(passing == own && coming.intact(), "what went once around came back changed");
+        me.check(passing == own && coming.intact(), "a message came back changed after one round");
       }
     });
   }
 }
 
-TEST_CASE("messages arrive by tag, in any order of tags, and in order within one") {
+TEST_CASE("messages can be received in any order of tags, and arrive in order within a tag") {
   on_ranks(3, [](thread_rank& me) {
     constexpr int tags = 6;
     constexpr int rounds = 5;
@@ -74,7 +74,7 @@ TEST_CASE("messages arrive by tag, in any order of tags, and in order within one
   });
 }
 
-TEST_CASE("messages of one tag keep their order, whichever request is waited for first") {
+TEST_CASE("messages of one tag keep their order if the last request is waited for first") {
   on_ranks(2, [](thread_rank& me) {
     for (const std::size_t size : {std::size_t{1}, std::size_t{200}}) {
       constexpr std::size_t count = 12;  // more than a channel holds
@@ -102,7 +102,7 @@ TEST_CASE("messages of one tag keep their order, whichever request is waited for
   });
 }
 
-TEST_CASE("a rank sends to itself") {
+TEST_CASE("a rank can send to itself") {
   on_ranks(2, [](thread_rank& me) {
     for (const std::size_t size : message_sizes) {
       const auto out = samples<std::uint8_t>(me.rank(), size);
@@ -111,12 +111,12 @@ TEST_CASE("a rank sends to itself") {
       auto sent = hocket::send_async(me.comm(), out, peer{me.rank()}, tag{9});
       hocket::recv(me.comm(), again, peer{me.rank()}, tag{9});
       sent.wait();
-      me.check(in == out && again == out, "a message to oneself was changed");
+      me.check(in == out && again == out, "a message of a rank to itself was changed");
     }
   });
 }
 
-TEST_CASE("messages and collectives of one communicator do not meet") {
+TEST_CASE("messages and collectives of one communicator do not interfere") {
   for (const int ranks : {2, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       for (int round = 0; round < 100; ++round) {
@@ -127,13 +127,13 @@ TEST_CASE("messages and collectives of one communicator do not meet") {
         hocket::all_reduce(me.comm(), out, sum, std::plus<>{}, hocket::with(hocket::ring));
         if (round % 2 == 0) going.wait();
         coming.wait();
-        me.check(in.back() == round && sum.back() == ranks * round, "a message or a sum went wrong");
+        me.check(in.back() == round && sum.back() == ranks * round, "a message or a sum is wrong");
       }
     });
   }
 }
 
-TEST_CASE("messages of different communicators do not meet") {
+TEST_CASE("messages of different communicators do not mix") {
   on_ranks(2, [](thread_rank& me) {
     auto other = hocket::split(me.comm(), hocket::color{0});
     const int one = 1, two = 2;
@@ -149,7 +149,7 @@ TEST_CASE("messages of different communicators do not meet") {
   });
 }
 
-TEST_CASE("a message of another type is a mismatch, also where the size is the same; raw bytes go with any type") {
+TEST_CASE("a message of another type with the same size is a mismatch; raw bytes match any type") {
   for (const std::size_t size : {1U, 1000U}) {
     for (const bool early : {false, true}) {
       on_ranks(2, [&](thread_rank& me) {
@@ -161,14 +161,14 @@ TEST_CASE("a message of another type is a mismatch, also where the size is the s
           hocket::recv(me.comm(), bytes, peer{0});
           hocket::recv(me.comm(), same, peer{0});
           me.check(same == ints && std::memcmp(bytes.data(), ints.data(), bytes.size()) == 0, "wrong elements");
-          if (early) hocket::recv(me.comm(), same, peer{0}, tag{1});  // the one before it is put aside
+          if (early) hocket::recv(me.comm(), same, peer{0}, tag{1});  // the one before it is stored
           const auto found = me.expect(hocket::errc::mismatch, [&] { hocket::recv(me.comm(), floats, peer{0}); });
-          me.check(found && std::string(found->what()).find("another type") != std::string::npos, "other words");
+          me.check(found && std::string(found->what()).find("another type") != std::string::npos, "wrong text");
           return;
         }
         hocket::send(me.comm(), ints, peer{1});
         hocket::send(me.comm(), std::as_bytes(std::span(ints)), peer{1});
-        try {  // what is long goes only when it is taken
+        try {  // a long message is sent only when it is received
           auto sent = hocket::send_async(me.comm(), ints, peer{1});
           if (early) hocket::send(me.comm(), ints, peer{1}, tag{1});
           sent.wait();
@@ -178,7 +178,7 @@ TEST_CASE("a message of another type is a mismatch, also where the size is the s
   }
 }
 
-TEST_CASE("a blocking message to oneself that nobody takes says who the peer is") {
+TEST_CASE("the timeout of a blocking message of a rank to itself states that the peer is this rank") {
   on_ranks(2, [](thread_rank& me) {
     const auto found = me.expect(hocket::errc::timeout, [&] {
       std::vector<int> data(100'000);

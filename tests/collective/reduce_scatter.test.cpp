@@ -2,8 +2,8 @@
 //
 // reduce_scatter against the sequential evaluation of its plans.
 //
-// Covered are all pairs of (plan, ranks), (plan, type), (plan, size) and (plan, placement); each kind of operation with
-// at least one type; large blocks with float.
+// The tests cover all pairs of (plan, ranks), (plan, type), (plan, size) and (plan, placement); each kind of operation
+// with at least one type; large blocks with float.
 #include "collective/cases.hpp"
 
 #include <hocket/collective/reduce_scatter.hpp>
@@ -75,6 +75,6 @@ TEST_CASE("reduce_scatter of exact sums equals the evaluation of its plan") {
   reduce_scatter_of_few<hocket::exact_sum<float>>(std::plus<>{});
 }
 
-TEST_CASE("reduce_scatter of more than a slice equals the evaluation of its plan") {
+TEST_CASE("reduce_scatter of large blocks equals the evaluation of its plan") {
   for (const int ranks : {2, 5}) check_reduce_scatter<float>(ranks, {40'001, 65'536, 100'003}, std::plus<>{});
 }

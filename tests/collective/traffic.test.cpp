@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a communicator says that it has moved, beside the volumes of the algorithms.
+// The traffic that a communicator reports, compared with the volumes of the algorithms.
 #include "support/catch.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -17,7 +17,7 @@ using hocket_test::thread_rank;
 
 namespace {
 
-/// What `call` adds on this rank.
+/// Traffic that `call` adds on this rank.
 template <class Call>
 hocket::traffic moved_by(thread_rank& me, Call call) {
   const hocket::traffic before = me.comm().traffic();
@@ -31,7 +31,7 @@ std::string in_words(const hocket::traffic& moved) {
 
 }  // namespace
 
-TEST_CASE("a communicator knows what its rank has sent and read") {
+TEST_CASE("a communicator counts the bytes that its rank has sent and read") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
       const auto p = static_cast<std::size_t>(me.size()), others = p - 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Lengths of blocks to test with, and all_gather_v and reduce_scatter_v against the sequential evaluation of their
+/// Block lengths for tests, and checks of all_gather_v and reduce_scatter_v against the sequential evaluation of their
 /// plans.
 #pragma once
 
@@ -28,7 +28,7 @@ inline std::string text_of(const lengths& all) {
   return '{' + text + '}';
 }
 
-/// One length for each of `count` blocks below `end`, about a third of them 0.
+/// Lengths below `end` for `count` blocks, about a third of them 0.
 inline lengths random_lengths(std::size_t count, std::size_t end, int seed) {
   lengths all(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -38,8 +38,8 @@ inline lengths random_lengths(std::size_t count, std::size_t end, int seed) {
   return all;
 }
 
-/// For `ranks` blocks: none has anything, one only (the first, the last), all the same, odd, shrinking, random, and
-/// some that take more than one slice.
+/// Lengths for `ranks` blocks: all 0, one above 0 (the first, the last), all equal, odd, decreasing, random, and random
+/// with large values.
 inline std::vector<lengths> lengths_for(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   lengths first(count), last(count), odd(count), falling(count);
@@ -62,14 +62,14 @@ inline std::vector<lengths> lengths_for(int ranks) {
 
 inline std::size_t sum_of(const lengths& all) { return std::accumulate(all.begin(), all.end(), std::size_t{0}); }
 
-/// Where each block begins, and the last one ends.
+/// Begin of each block, and end of the last one.
 inline lengths offsets_of(const lengths& all) {
   lengths offsets(all.size() + 1);
   std::partial_sum(all.begin(), all.end(), offsets.begin() + 1);
   return offsets;
 }
 
-/// How many elements rank s sends to rank d: table[s][d]. Row by row another mix of the above.
+/// Tables with the number of elements that rank s sends to rank d: table[s][d].
 inline std::vector<std::vector<lengths>> tables_for(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   std::vector<lengths> none(count, lengths(count)), one = none, triangle = none, many = none, large = none;
@@ -111,7 +111,7 @@ inline std::vector<uneven_case> cases_for(int ranks, const std::vector<plan::any
   return cases;
 }
 
-/// `call(me, in, out, lengths, options)` for each case, with the comparisons.
+/// Runs `call(me, in, out, lengths, options)` for each case and compares the results.
 template <class T, class Op, class Call>
 void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, const Op& op, Call call) {
   struct expected {
@@ -155,8 +155,8 @@ void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, cons
       const std::span<const T> found = out;
       me.check(same_bytes(found, std::span<const T>(output)),
                [&] { return first_difference(found, std::span<const T>(output)); });
-      me.check(whole.intact() && block.intact(), "wrote beside the buffers");
-      // In place, the result is all that may have changed; else, nothing but `out`.
+      me.check(whole.intact() && block.intact(), "wrote outside the buffers");
+      // In place, only the result may have changed; otherwise, only `out`.
       for (std::size_t i = 0; i < in.size(); ++i) {
         if (each.call.in_place && (gathers || i - own.begin < own.size)) continue;
         if (!me.check(std::memcmp(&in[i], &input[i], sizeof(T)) == 0, "changed `in`")) break;

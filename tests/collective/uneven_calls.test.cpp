@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls with per-rank counts: several in flight, and those that are refused.
+// Calls with per-rank counts: several calls in flight, and refused calls.
 #include "collective/uneven.hpp"
 
 #include <hocket/collective/all_gather_v.hpp>
@@ -16,7 +16,7 @@
 
 using namespace hocket_test;
 
-TEST_CASE("counts may go as soon as an _async call has returned, and calls in flight do not meet") {
+TEST_CASE("counts may be destroyed as soon as an _async call has returned, and calls in flight do not interfere") {
   for (const int ranks : {1, 2, 3, 8}) {
     on_ranks(ranks, [&](thread_rank& me) {
       const auto rank = static_cast<std::size_t>(me.rank());
@@ -62,7 +62,7 @@ TEST_CASE("counts may go as soon as an _async call has returned, and calls in fl
   }
 }
 
-TEST_CASE("counts that do not fit their buffers are refused before anything is sent") {
+TEST_CASE("counts that do not match their buffers are refused before anything is sent") {
   on_ranks(2, [](thread_rank& me) {
     const auto rank = static_cast<std::size_t>(me.rank());
     std::vector<float> in(rank + 1), out(3), five(5);
@@ -100,7 +100,7 @@ TEST_CASE("counts that do not fit their buffers are refused before anything is s
                            hocket::receive_counts{rank == 0 ? lengths{1, 4} : lengths{4, 1}},
                            hocket::with(hocket::algorithm(plan::pairwise_all_to_all{.in_place = true})));
     });
-    // Says of both blocks that they are as long as block 0.
+    // Describes both blocks as chunks of the length of block 0.
     plan::listed strange("strange", {plan::collective_kind::all_gather}, 2, {});
     strange.lane(0) = {plan::send(1, {0}, plan::in(0)), plan::copy({0}, plan::in(0), plan::out(0)),
                        plan::receive(1, {0}, plan::out(1))};
@@ -114,6 +114,6 @@ TEST_CASE("counts that do not fit their buffers are refused before anything is s
     hocket::all_gather_v(me.comm(), in, five, hocket::counts{right}, hocket::with(), code);
     me.check(code == hocket::errc::invalid_argument, "the code");
     hocket::all_gather_v(me.comm(), in, out, hocket::counts{right}, hocket::with(), code);
-    me.check(!code, "a call that was refused leaves the communicator as it was");
+    me.check(!code, "a call that was refused has changed the communicator");
   });
 }

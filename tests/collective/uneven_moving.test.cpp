@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// all_gather_v and all_to_all_v move every byte to where it belongs.
+// all_gather_v and all_to_all_v move every byte to its place.
 //
-// Covered are all pairs of (plan, ranks), (plan, lengths), (plan, placement) and (plan, type), for elements of 3 and 4
-// bytes.
+// The tests cover all pairs of (plan, ranks), (plan, lengths), (plan, placement) and (plan, type), for elements of 3
+// and 4 bytes.
 #include "collective/uneven.hpp"
 
 #include <hocket/collective/all_gather_v.hpp>
@@ -54,7 +54,7 @@ void check_all_to_all_v(int ranks) {
         const std::span<const T> found = out.elements();
         me.check(same_bytes(found, std::span<const T>(expected)),
                  [&] { return first_difference(found, std::span<const T>(expected)); });
-        me.check(in.intact() && out.intact(), "wrote beside the buffers");
+        me.check(in.intact() && out.intact(), "wrote outside the buffers");
         me.check(same_bytes(std::span<const T>(in.elements()), std::span<const T>(input)), "changed `in`");
         const lengths in_offsets = offsets_of(sent), out_offsets = offsets_of(received);
         const auto in_layout = plan::layout::given(in_offsets.data(), count, 1);
@@ -69,12 +69,12 @@ void check_all_to_all_v(int ranks) {
 
 }  // namespace
 
-TEST_CASE("all_gather_v leaves every rank's block on every rank") {
+TEST_CASE("all_gather_v copies every rank's block to every rank") {
   check_all_gather_v<float>();
   check_all_gather_v<triple>();
 }
 
-TEST_CASE("all_to_all_v swaps blocks of any length between all pairs of ranks") {
+TEST_CASE("all_to_all_v exchanges blocks of any length between all pairs of ranks") {
   for (const int ranks : rank_counts) {
     check_all_to_all_v<float>(ranks);
     check_all_to_all_v<triple>(ranks);

@@ -2,8 +2,8 @@
 //
 // reduce_scatter_v against the sequential evaluation of its plans.
 //
-// Covered are all pairs of (plan, ranks), (plan, lengths), (plan, placement) and (plan, type); operations that commute,
-// do not, and prepare.
+// The tests cover all pairs of (plan, ranks), (plan, lengths), (plan, placement) and (plan, type); operations that
+// commute, that do not commute, and in three parts.
 #include "collective/uneven.hpp"
 
 #include <hocket/collective/reduce_scatter_v.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ranks whose memory of a device, pinned and managed memory are those of `host_driver`, and buffers there.
+/// Ranks whose device, pinned and managed memory belongs to `host_driver`, and buffers in that memory.
 #pragma once
 
 #include "support/thread_ranks.hpp"
@@ -20,7 +20,7 @@ namespace hocket_test {
 
 using hocket::cuda_ipc::memory_space;
 
-/// One rank's device, with a stream of the caller's.
+/// One rank's device, with a stream of the caller.
 class rank_device {
  public:
   explicit rank_device(host_driver& driver) : driver_(driver) {
@@ -39,7 +39,7 @@ class rank_device {
   ipc::stream_handle stream_ = nullptr;
 };
 
-/// Elements in memory of some kind, between others that must stay as they are.
+/// Elements in some kind of memory, between guard elements that must stay unchanged.
 template <class T>
 class placed_vector {
  public:
@@ -69,9 +69,9 @@ class placed_vector {
   std::size_t size() const { return size_; }
   std::span<T> span() const { return {data(), size_}; }
 
-  /// What a kernel on `stream` would do.
+  /// Writes in stream order, as a kernel would.
   void write(ipc::stream_handle on, std::vector<T> values) {
-    for (int i = 0; i < 10; ++i) driver_.queue(on, [] {});  // so that it comes late
+    for (int i = 0; i < 10; ++i) driver_.queue(on, [] {});  // delays the write
     driver_.queue(on, [values = std::move(values), to = data()] { std::copy(values.begin(), values.end(), to); });
   }
   void read(ipc::stream_handle on, std::vector<T>& values) {
@@ -101,7 +101,7 @@ class placed_vector {
   ipc::address base_ = 0;
 };
 
-/// Runs `body(rank, device)` on threads that have a device each, and checks that nothing is left on any.
+/// Runs `body(rank, device)` on threads with a device each, and checks that no resources are left on any of them.
 template <class Body>
 void on_devices(int ranks, bool lazy, Body body) {
   host_machine machine;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What goes wrong with calls on memory of devices: misuse is told before anything is sent; what the driver complains of, at
-// any call and with any code, ends the communicator on all ranks by name; waits end; nothing is freed that a stream may
-// still touch.
+// Failures of calls on device memory: misuse is reported before anything is sent; a driver error, in any call and with
+// any code, ends the communicator on all ranks, which name the failed rank; waits end; no memory is freed that a stream
+// may still access.
 #include "collective/device/devices.hpp"
 #include "support/text.hpp"
 #include "transport/cuda_ipc/silent_calls.hpp"
@@ -26,7 +26,7 @@ namespace {
 
 constexpr cuda::staging kilobyte_chunks{1024};
 
-/// Drivers of ranks, and what became of their calls.
+/// The machine and the drivers of the ranks.
 struct story {
   explicit story(int ranks) : all(machine, std::vector<where_rank_runs>(static_cast<std::size_t>(ranks))) {}
   host_driver& driver(int rank) { return all.driver(static_cast<std::size_t>(rank)); }
@@ -35,7 +35,7 @@ struct story {
   processes all;
 };
 
-/// An all_reduce of three chunks or so.
+/// An all_reduce in place, in chunks of a kilobyte.
 template <class Options>
 void reduce(thread_rank& me, const rank_device& mine, placed_vector<float>& buffer, const Options& options) {
   hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(buffer.span())), std::plus<>{},
@@ -46,7 +46,7 @@ constexpr std::size_t five_chunks = 5 * kilobyte_chunks.chunk_bytes / sizeof(flo
 
 }  // namespace
 
-TEST_CASE("a wrong tag is told before anything is sent, with the right one, and the communicator goes on") {
+TEST_CASE("a wrong tag is reported with the right one before anything is sent, and the communicator stays usable") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     host_driver& driver = mine.driver();
     placed_vector<float> device(driver, 100, memory_space::device), pinned(driver, 100, memory_space::pinned),
@@ -90,7 +90,7 @@ TEST_CASE("a wrong tag is told before anything is sent, with the right one, and 
   });
 }
 
-TEST_CASE("a stream that is null, or is captured, is refused") {
+TEST_CASE("a null stream and a captured stream are refused") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     placed_vector<float> buffer(mine.driver(), 10, memory_space::device);
     const auto on = [&](cuda::stream_of<host_driver> stream) {
@@ -106,7 +106,7 @@ TEST_CASE("a stream that is null, or is captured, is refused") {
   });
 }
 
-TEST_CASE("where there is no driver, a call with a plain stream_ref says so on all ranks") {
+TEST_CASE("without a CUDA driver, a call with a stream_ref reports this on all ranks") {
   hocket::failure why;
   if (hocket::cuda_ipc::driver::load(why)) return;
   on_ranks(2, [](thread_rank& me) {
@@ -115,11 +115,11 @@ TEST_CASE("where there is no driver, a call with a plain stream_ref says so on a
     const auto said = me.expect(errc::bad_environment, [&] {
       hocket::all_reduce(me.comm(), hocket::in_place(cuda::device(&element, 1)), std::plus<>{}, with(stream));
     });
-    me.check(said && contains(said->reason(), "no CUDA here"), "words");
+    me.check(said && contains(said->reason(), "no CUDA here"), "wrong text");
   });
 }
 
-TEST_CASE("errors come as codes, too") {
+TEST_CASE("errors are also returned as std::error_code") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     placed_vector<float> buffer(mine.driver(), 10, memory_space::device);
     const auto right = cuda::device(buffer.span());
@@ -139,7 +139,7 @@ TEST_CASE("errors come as codes, too") {
   });
 }
 
-TEST_CASE("ranks that cut or place differently find a mismatch") {
+TEST_CASE("different chunk sizes, and tagged and untagged memory, are a mismatch between ranks") {
   for (const bool hosts : {false, true}) {
     host_machine machine;
     processes all(machine, {{0, 0}, {1, 0}});
@@ -166,16 +166,15 @@ TEST_CASE("ranks that cut or place differently find a mismatch") {
 
 namespace {
 
-/// Whether nobody has to hear that a call of the driver failed while a collective was under way: nothing is cleaned up then.
+/// True if a driver call that failed during a collective need not be reported. Collectives make no clean-up calls.
 bool is_quiet(const host_driver& of, status code) {
   return is_no_failure(of.failed_call(), code) || puts_back(of.failed_call());
 }
 
 }  // namespace
 
-TEST_CASE(
-    "whichever call of the driver fails with whichever code on one rank: all hear it by name, and nothing is left") {
-  // Of two ranks with every code, of three with one; streams at once, and later.
+TEST_CASE("any driver call that fails with any code on one rank is reported on all ranks, and nothing leaks") {
+  // Two ranks with every code, three ranks with two codes; streams that run immediately, and streams that run late.
   struct setting {
     int ranks;
     bool lazy;
@@ -196,7 +195,7 @@ TEST_CASE(
         std::vector<std::string> said(static_cast<std::size_t>(each.ranks));
         std::vector<std::error_code> codes(said.size());
         const auto begun = std::chrono::steady_clock::now();
-        int calls = 0;  // of rank 0, until its collectives are over
+        int calls = 0;  // of rank 0, until its collectives are complete
         on_ranks(each.ranks, [&](thread_rank& me) {
           const auto r = static_cast<std::size_t>(me.rank());
           host_driver& driver = of.driver(me.rank());
@@ -241,7 +240,7 @@ TEST_CASE(
 
 namespace {
 
-/// Rank 0's streams stop, and `end` ends its call; both ranks must say `expected`. What was under way stays where it is.
+/// Stops rank 0's streams and ends its call by `end`; both ranks must report `expected`. Memory in use is not freed.
 template <class End>
 void check_stopped(errc expected, const std::string& words, End end) {
   host_machine machine;
@@ -258,7 +257,7 @@ void check_stopped(errc expected, const std::string& words, End end) {
              [&] { return said ? said->what() : "nothing"; });
     me.check(std::chrono::steady_clock::now() - begun < 10s, "late");
     me.expect(errc::revoked, [&] { hocket::barrier(me.comm()); });
-    driver.finish_streams();  // as far as they go; then memory may be freed
+    driver.finish_streams();  // as far as they run; then the memory may be freed
   });
   CHECK(all.driver(0).pinned() > 0);
   CHECK(all.driver(0).streams() == 2);
@@ -269,7 +268,7 @@ void check_stopped(errc expected, const std::string& words, End end) {
 
 }  // namespace
 
-TEST_CASE("a stream that does not end makes a timeout that says so, and keeps its memory") {
+TEST_CASE("a stream that does not complete causes a timeout that reports this and keeps its memory") {
   check_stopped(errc::timeout, "the work enqueued on the stream before this call, or a copy after it, did not complete",
                 [](thread_rank& me, const rank_device& mine, placed_vector<float>& buffer) {
                   if (me.rank() == 0) {
@@ -309,7 +308,7 @@ TEST_CASE("a stop token ends a call that waits for a stream") {
                 });
 }
 
-TEST_CASE("an operation that throws ends the call, and nothing is left") {
+TEST_CASE("an operation that throws ends the call, and nothing leaks") {
   host_machine machine;
   processes all(machine, {{0, 0}, {1, 0}});
   on_ranks(2, [&](thread_rank& me) {
@@ -327,12 +326,12 @@ TEST_CASE("an operation that throws ends the call, and nothing is left") {
   check_clean(machine, all);
 }
 
-TEST_CASE("a started call fails as a blocking one does, and its request says so") {
+TEST_CASE("an asynchronous call fails like a blocking one, and its request reports the error") {
   for (int call = 0;; ++call) {
     host_machine machine;
     processes all(machine, {{0, 0}, {1, 0}});
     std::vector<std::string> said(2);
-    int calls = 0;  // of rank 0, until its collectives are over
+    int calls = 0;  // of rank 0, until its collectives are complete
     on_ranks(2, [&](thread_rank& me) {
       host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
       const rank_device mine(driver);
@@ -347,7 +346,7 @@ TEST_CASE("a started call fails as a blocking one does, and its request says so"
       } catch (const hocket::error& cause) {
         said[static_cast<std::size_t>(me.rank())] = cause.what();
         me.check(cause.code() == errc::system && contains(cause.what(), "error 700"), cause.what());
-        me.check(me.comm().revoked(), "goes on");
+        me.check(me.comm().revoked(), "not revoked");
       }
       driver.finish_streams();
     });
@@ -359,7 +358,7 @@ TEST_CASE("a started call fails as a blocking one does, and its request says so"
   }
 }
 
-TEST_CASE("who waits for a rank whose stream does not end is told which call that rank is in") {
+TEST_CASE("the timeout of a rank that waits for a rank with a stalled stream names the call of that rank") {
   host_machine machine;
   processes all(machine, {{0, 0}, {1, 0}});
   on_ranks(2, [&](thread_rank& me) {

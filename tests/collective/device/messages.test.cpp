@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Messages between two ranks from and to memory of devices: they arrive as they were sent, in order, in each kind of memory, in one
-// chunk and in many; no rank has to wait for a direction that its peer has not begun; what goes wrong is told to both.
+// Messages between two ranks from and to device memory arrive unchanged and in order, in each kind of memory, in one
+// chunk and in many. send_recv does not wait for a direction that the peer has not started. Both ranks report failures.
 #include "collective/device/checked_call.hpp"
 #include "collective/device/devices.hpp"
 #include "support/elements.hpp"
@@ -31,7 +31,7 @@ namespace {
 using doubles = placed_vector<double>;
 constexpr auto device = memory_space::device;
 
-/// Of 1024 bytes, as `small_chunks` says.
+/// Elements in a chunk of `small_chunks`.
 constexpr std::size_t chunk = chunk_bytes / sizeof(double);
 
 std::vector<double> read_out(const rank_device& mine, doubles& from) {
@@ -43,7 +43,7 @@ std::vector<double> read_out(const rank_device& mine, doubles& from) {
 
 }  // namespace
 
-TEST_CASE("ranks in a circle exchange messages from and to each kind of memory") {
+TEST_CASE("send_recv passes messages around a ring from and to each kind of memory") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       const auto options = with(mine.order(), small_chunks);
@@ -60,8 +60,7 @@ TEST_CASE("ranks in a circle exchange messages from and to each kind of memory")
   }
 }
 
-TEST_CASE(
-    "what one rank sends, the other receives, though sizes, types and kinds of memory of the two directions differ") {
+TEST_CASE("messages arrive unchanged if sizes, types and kinds of memory of the two directions differ") {
   on_devices(2, true, [](thread_rank& me, const rank_device& mine) {
     const auto options = with(mine.order(), small_chunks);
     const peer other{1 - me.rank()};
@@ -75,7 +74,7 @@ TEST_CASE(
                           options);
       } else {
         here.write(mine.stream(), samples<triple>(1, back));
-        // One after the other: the peer must not need both at once. Large messages wait for their receivers.
+        // One after the other: the peer must not need both at the same time. Large messages wait for their receivers.
         hocket::recv(me.comm(), cuda::device(there.span()), other, tag{1}, options);
         hocket::send(me.comm(), cuda::pinned(std::span<const triple>(here.span())), other, tag{1}, options);
       }
@@ -85,12 +84,12 @@ TEST_CASE(
       here.read(mine.stream(), two);
       mine.driver().finish_streams();
       me.check(one == samples<float>(0, size) && two == samples<triple>(1, back), "values");
-      me.check(there.intact() && here.intact(), "wrote beside");
+      me.check(there.intact() && here.intact(), "wrote outside the buffers");
     }
   });
 }
 
-TEST_CASE("messages of one tag arrive in the order in which they were asked for, and do not mix") {
+TEST_CASE("asynchronous messages of one tag arrive in the order of their calls") {
   on_devices(2, true, [](thread_rank& me, const rank_device& mine) {
     const auto options = with(mine.order(), small_chunks);
     std::vector<std::unique_ptr<doubles>> buffers;
@@ -115,7 +114,7 @@ TEST_CASE("messages of one tag arrive in the order in which they were asked for,
   });
 }
 
-TEST_CASE("messages on a device go on beside collectives and the host's messages") {
+TEST_CASE("messages in device memory make progress beside collectives and messages in host memory") {
   on_devices(3, true, [](thread_rank& me, const rank_device& mine) {
     const auto options = with(mine.order(), small_chunks);
     const peer next{(me.rank() + 1) % 3}, previous{(me.rank() + 2) % 3};
@@ -136,7 +135,7 @@ TEST_CASE("messages on a device go on beside collectives and the host's messages
   });
 }
 
-TEST_CASE("copies of a message run ahead of what the peer takes, as far as there are slots, and slots serve the next") {
+TEST_CASE("each chunk of a message is copied once, in a bounded number of slots that later messages use again") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     doubles buffer(mine.driver(), 10 * chunk, device);
     const auto options = with(mine.order(), small_chunks);
@@ -152,12 +151,12 @@ TEST_CASE("copies of a message run ahead of what the peer takes, as far as there
     me.check(mine.driver().copied_to_host == std::vector<bool>(10, me.rank() == 0), "ten copies, one way");
     const int pinned = mine.driver().pinned(), streams = mine.driver().streams();
     for (int i = 0; i < 10; ++i) call();
-    me.check(mine.driver().pinned() == pinned && mine.driver().streams() == streams, "later calls made more");
+    me.check(mine.driver().pinned() == pinned && mine.driver().streams() == streams, "later calls allocated more");
     me.check(pinned <= static_cast<int>(hocket::cuda_ipc::staging_slots), "slots");
   });
 }
 
-TEST_CASE("misuse of a message is told before anything is sent, and the communicator goes on") {
+TEST_CASE("misuse of a message is reported before anything is sent, and the communicator stays usable") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     doubles buffer(mine.driver(), 10, device), pinned(mine.driver(), 10, memory_space::pinned);
     const auto options = with(mine.order());
@@ -201,7 +200,7 @@ TEST_CASE("misuse of a message is told before anything is sent, and the communic
   });
 }
 
-TEST_CASE("sender and receiver that do not agree find a mismatch") {
+TEST_CASE("a sender and a receiver that disagree get a mismatch") {
   enum class differs { by_a_chunk, by_an_element, type, chunks, host, bytes_of_host, host_sends };
   for (const differs what : {differs::by_a_chunk, differs::by_an_element, differs::type, differs::chunks, differs::host,
                              differs::bytes_of_host, differs::host_sends}) {
@@ -214,7 +213,7 @@ TEST_CASE("sender and receiver that do not agree find a mismatch") {
       placed_vector<std::int64_t> other(driver, 4 * chunk, device);
       const auto options = with(mine.order(), small_chunks);
       const auto view = cuda::device(buffer.span());
-      // Where less is expected than comes, a message of the host's is `truncated`; here both are the same.
+      // A host message that is longer than expected is `truncated`; here both cases are a mismatch.
       const auto said = me.expect(errc::mismatch, [&] {
         if (me.rank() == 0 && what == differs::host_sends) {
           hocket::send(me.comm(), buffer.span(), peer{1});
@@ -248,7 +247,7 @@ TEST_CASE("sender and receiver that do not agree find a mismatch") {
   }
 }
 
-TEST_CASE("a stream that does not end makes a timeout of a message that says so, and keeps its memory") {
+TEST_CASE("a message on a stream that does not complete causes a timeout that reports this and keeps its memory") {
   for (const bool sends : {true, false}) {
     host_machine machine;
     processes all(machine, {{0, 0}, {1, 0}});
@@ -278,10 +277,10 @@ TEST_CASE("a stream that does not end makes a timeout of a message that says so,
   }
 }
 
-TEST_CASE("a peer that does not send, or take, a message is who is waited for") {
+TEST_CASE("a timeout names the peer that does not send or receive a message") {
   for (const bool sends : {true, false}) {
     on_devices(2, false, [&](thread_rank& me, const rank_device& mine) {
-      doubles buffer(mine.driver(), 500 * chunk, device);  // more than is on its way without the peer
+      doubles buffer(mine.driver(), 500 * chunk, device);  // more than is in flight without the peer
       const auto options = with(mine.order(), small_chunks, hocket::timeout(200ms));
       const auto said = me.expect(errc::timeout, [&] {
         if (me.rank() == 1) {
@@ -298,7 +297,7 @@ TEST_CASE("a peer that does not send, or take, a message is who is waited for") 
   }
 }
 
-TEST_CASE("a message that waits for one before it says so, and blames no peer") {
+TEST_CASE("the timeout of a message that waits for an earlier one reports this and names no peer") {
   host_machine machine;
   processes all(machine, {{0, 0}, {1, 0}});
   on_ranks(2, [&](thread_rank& me) {
@@ -323,19 +322,18 @@ TEST_CASE("a message that waits for one before it says so, and blames no peer") 
   });
 }
 
-TEST_CASE("a chunk so small that chunks can't be counted is refused") {
+TEST_CASE("a chunk size that gives too many chunks is refused") {
   on_devices(1, false, [](thread_rank& me, const rank_device& mine) {
     doubles buffer(mine.driver(), 1, device);
     const auto far = cuda::device(buffer.data(), std::size_t{1} << 33);
     const auto said = me.expect(errc::invalid_argument, [&] {
       hocket::send(me.comm(), far, peer{0}, tag{0}, with(mine.order(), cuda::staging{1}));
     });
-    me.check(said && contains(said->reason(), "too many chunks"), "words");
+    me.check(said && contains(said->reason(), "too many chunks"), "wrong text");
   });
 }
 
-TEST_CASE(
-    "memory of a message that has failed is the caller's again, in the stream's order, while the request is there") {
+TEST_CASE("after a message has failed, the caller can use its memory in stream order, while the request exists") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     host_machine machine;
     processes all(machine, {{0, 0}, {1, 0}});
@@ -365,7 +363,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("whichever call of the driver fails during a message: both hear it by name, and nothing is left") {
+TEST_CASE("any driver call that fails during a message is reported on both ranks, and nothing leaks") {
   for (const bool lazy : {false, true}) {
     int failures = 0;
     for (int call = 0;; ++call) {
@@ -373,7 +371,7 @@ TEST_CASE("whichever call of the driver fails during a message: both hear it by 
       processes all(machine, {{0, 0}, {1, 0}});
       std::vector<std::string> said(2);
       std::vector<char> used_again(2, true);
-      int calls = 0;  // of rank 0, until its messages are over
+      int calls = 0;  // of rank 0, until its messages are complete
       on_ranks(2, [&](thread_rank& me) {
         host_driver& driver = all.driver(static_cast<std::size_t>(me.rank()));
         const rank_device mine(driver);
@@ -389,7 +387,7 @@ TEST_CASE("whichever call of the driver fails during a message: both hear it by 
           if (me.rank() == 0) calls = driver.calls();
         } catch (const hocket::error& cause) {
           said[static_cast<std::size_t>(me.rank())] = cause.what();
-          // Who uses the memory again, in the stream's order, has it alone. A stream may be what failed.
+          // The caller can use the memory again in stream order. The failed call may be one on the stream.
           in.write(mine.stream(), std::vector<double>(in.size(), -1.0));
           driver.finish_streams();
           used_again[static_cast<std::size_t>(me.rank())] =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Wherever the host's memory runs out within a call on memory of devices, all ranks hear that it has, and nothing is left on
-// a device.
+// If host memory runs out anywhere within a call on device memory, all ranks learn of it, and nothing is left on a
+// device.
 #include "collective/device/devices.hpp"
 #include "support/short_memory.hpp"
 
@@ -19,7 +19,7 @@ using hocket::with;
 
 namespace {
 
-/// A driver allocates nothing by operator new of its caller's: the double does, and there is always enough for it.
+/// A real driver does not call the program's operator new. The test double does, so its allocations always succeed.
 class sparing_driver {
  public:
   explicit sparing_driver(host_driver& host) : host_(host) {}
@@ -72,7 +72,7 @@ std::vector<device_call> device_calls() {
   return {
       {"all_reduce", [](thread_rank& me, auto in, auto out,
                         auto order) { hocket::all_reduce(me.comm(), in, out, std::plus<>{}, with(order, kilobyte)); }},
-      {"all_reduce, started",
+      {"all_reduce_async",
        [](thread_rank& me, auto in, auto out, auto order) {
          hocket::all_reduce_async(me.comm(), in, out, std::plus<>{}, with(order, kilobyte)).wait();
        }},
@@ -80,7 +80,7 @@ std::vector<device_call> device_calls() {
        [=](thread_rank& me, auto in, auto out, auto order) {
          hocket::send_recv(me.comm(), in, next(me), out, previous(me), hocket::tag{1}, with(order, kilobyte));
        }},
-      {"send_recv, started",
+      {"send_recv_async",
        [=](thread_rank& me, auto in, auto out, auto order) {
          hocket::send_recv_async(me.comm(), in, next(me), out, previous(me), hocket::tag{1}, with(order, kilobyte))
              .wait();
@@ -88,7 +88,7 @@ std::vector<device_call> device_calls() {
   };
 }
 
-/// Whether allocation `number` of rank 0 was met in the call, which then fails on all ranks alike, or on none.
+/// Returns whether rank 0 has reached allocation `number` in the call, which then fails on all ranks or on none.
 bool run_short(const device_call& each, int ranks, long number, int& failures) {
   host_machine machine;
   std::vector<where_rank_runs> where;
@@ -117,7 +117,7 @@ bool run_short(const device_call& each, int ranks, long number, int& failures) {
       told(cause);
     }
     if (me.rank() == 0) was_short = std::exchange(planned, {}).has_begun;
-    try {  // those whose part was over hear of it here
+    try {  // ranks whose part was complete learn of it here
       hocket::barrier(me.comm());
     } catch (const hocket::error& cause) {
       if (!ended) told(cause);
@@ -135,7 +135,7 @@ bool run_short(const device_call& each, int ranks, long number, int& failures) {
 
 }  // namespace
 
-TEST_CASE("wherever memory runs out within a call on devices, all ranks hear that it has, and nothing is left") {
+TEST_CASE("a call on device memory that runs out of memory fails on all ranks or on none, and nothing leaks") {
   for (const int ranks : {1, 3}) {
     for (const device_call& each : device_calls()) {
       int failures = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls between devices that reach each other's memory: bound once, enqueued again and again, with the bits of the host's
-// calls; refused on all ranks alike; and ended on all of them by a failure of one.
+// Calls between devices that reach each other's memory are bound once and enqueued many times, with the bits of the
+// host's calls. They are refused on all ranks or on none, and a failure of one rank ends them on all.
 #include "engine/stream/device_ranks.hpp"
 #include "engine/stream/plans.hpp"
 #include "support/elements.hpp"
@@ -44,7 +44,7 @@ struct queue_kernels {
 using domain_type = hocket::local::communicator::domain_type;
 using peers_type = gpu::peers_of<domain_type, host_driver, queue_kernels>;
 
-/// A rank with a device, and a stream on it.
+/// A rank with a device and a stream on it.
 class peer_rank {
  public:
   peer_rank(thread_rank& me, host_driver& driver) : me_(me), driver_(driver) {
@@ -77,7 +77,7 @@ class peer_rank {
   template <class T>
   auto buffer(std::size_t size) {
     ipc::address at = 0;
-    // Once more, where a fault was meant for the library.
+    // Tried twice, because an injected fault is meant for the library.
     if (driver_.mem_alloc(&at, (size + 1) * sizeof(T)) != status::success) {
       if (driver_.mem_alloc(&at, (size + 1) * sizeof(T)) != status::success) std::abort();
     }
@@ -85,7 +85,7 @@ class peer_rank {
     std::memset(reinterpret_cast<void*>(at), 0xa5, (size + 1) * sizeof(T));
     return gpu::device(reinterpret_cast<T*>(at), size);
   }
-  /// What a kernel would do on the stream.
+  /// Writes in stream order, as a kernel would.
   template <class T>
   void write(hocket::device_buffer<T, gpu::device_memory> to, const std::vector<T>& values) {
     driver_.queue(stream_, [=] { std::copy(values.begin(), values.end(), to.data()); });
@@ -100,7 +100,7 @@ class peer_rank {
 
 enum class layout_of_ranks { threads, processes, pairs_of_devices };
 
-/// Runs `body(rank)` on threads with a device each, and checks that nothing is left.
+/// Runs `body(rank)` on threads with a device each, and checks that no resources are left.
 void on_peers(int ranks, layout_of_ranks kind, const std::function<void(peer_rank&)>& body) {
   host_machine machine{2};
   std::vector<where_rank_runs> where;
@@ -126,7 +126,7 @@ void expect_equal(peer_rank& me, hocket::device_buffer<T, gpu::device_memory> go
                 [&] { return std::string(what) + ": " + first_difference<T>(values, expected); });
 }
 
-/// All calls on one size, several times on the same buffers, whose contents change.
+/// Checks all calls on one size, several times on the same buffers with changing contents.
 void check_calls(peer_rank& me, peers_type& peers, std::size_t size) {
   using T = float;
   const auto ranks = static_cast<std::size_t>(me.size());
@@ -179,14 +179,14 @@ void check_calls(peer_rank& me, peers_type& peers, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("bound calls give the host's bits, however often they are enqueued") {
+TEST_CASE("bound calls give the host's bits each time they are enqueued") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes, layout_of_ranks::pairs_of_devices}) {
       INFO(ranks << " ranks");
       on_peers(ranks, kind, [&](peer_rank& me) {
         auto peers = me.reach();
         me.me().check(peers.one_device() == (kind != layout_of_ranks::pairs_of_devices || me.size() == 1),
-                      "wrong about the devices");
+                      "one_device() is wrong");
         for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1001}}) check_calls(me, peers, size);
         peers.close();
       });
@@ -196,7 +196,7 @@ TEST_CASE("bound calls give the host's bits, however often they are enqueued") {
 
 namespace {
 
-/// all_reduce by each way there is, and reduce_scatter, of operations and exactness for which the host's bits are fixed.
+/// Checks all_reduce and reduce_scatter, with operations and exactness for which the host's bits are fixed.
 template <class T, class Op, class... Exactness>
 void check_exactly(peer_rank& me, peers_type& peers, std::size_t size, const Op& op, const Exactness&... required) {
   const auto ranks = static_cast<std::size_t>(me.size());
@@ -223,7 +223,7 @@ void check_exactly(peer_rank& me, peers_type& peers, std::size_t size, const Op&
 
 }  // namespace
 
-TEST_CASE("bound calls take operations in three parts, and what is required of bits, with the host's results") {
+TEST_CASE("bound calls with operations in three parts, and with required exactness, give the host's bits") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::pairs_of_devices}) {
       INFO(ranks << " ranks");
@@ -245,7 +245,7 @@ TEST_CASE("bound calls take operations in three parts, and what is required of b
 
 namespace {
 
-/// One-shot, whose shape claims no more than the order of ranks.
+/// one_shot with a shape that claims only rank order.
 hocket::plan::listed without_the_tree(int ranks) {
   hocket::plan::listed made("modest", {hocket::plan::collective_kind::all_reduce, 0}, ranks,
                             {.peer_pointers = true, .order = hocket::plan::combination_order::rank_order});
@@ -256,7 +256,7 @@ hocket::plan::listed without_the_tree(int ranks) {
   return made;
 }
 
-/// Reduces what lies in `out` of all ranks.
+/// A plan that reduces partial results, the `out` of all ranks.
 hocket::plan::listed combined_again(int ranks) {
   using namespace hocket::plan;
   listed made("again", {collective_kind::all_reduce, 0}, ranks, {.scratch = 1, .peer_pointers = true});
@@ -273,14 +273,14 @@ hocket::plan::listed combined_again(int ranks) {
 
 }  // namespace
 
-TEST_CASE("what devices can't combine as it is required is refused on all ranks") {
+TEST_CASE("a plan that does not give the required exactness, or combines partial results, is refused on all ranks") {
   on_peers(3, layout_of_ranks::processes, [](peer_rank& me) {
     auto peers = me.reach();
     const auto in = me.buffer<float>(10), out = me.buffer<float>(10);
     const auto refused = [&](const std::string& words, const std::function<void()>& call) {
       const auto cause = me.me().expect(errc::invalid_argument, call);
       me.me().check(cause && std::string(cause->what()).find(words) != std::string::npos,
-                    [&] { return std::string("says another thing: ") + cause->what(); });
+                    [&] { return std::string("wrong message: ") + cause->what(); });
     };
     const auto tree = hocket::require(hocket::fixed_tree);
     refused("does not combine in the fixed tree", [&] {
@@ -292,7 +292,7 @@ TEST_CASE("what devices can't combine as it is required is refused on all ranks"
   });
 }
 
-TEST_CASE("what one rank can't bind, none does, and all can go on") {
+TEST_CASE("if one rank can't bind a call, no rank does, and the group stays usable") {
   on_peers(3, layout_of_ranks::processes, [](peer_rank& me) {
     auto peers = me.reach();
     const auto in = me.buffer<int>(10), out = me.buffer<int>(10), longer = me.buffer<int>(11);
@@ -300,7 +300,7 @@ TEST_CASE("what one rank can't bind, none does, and all can go on") {
       const auto cause = me.me().expect(code, call);
       if (!cause) return;
       me.me().check(std::string(cause->what()).find(words) != std::string::npos,
-                    [&] { return std::string("says another thing: ") + cause->what(); });
+                    [&] { return std::string("wrong message: ") + cause->what(); });
     };
     const bool odd = me.rank() == 1;
     refused(errc::invalid_argument, "in has 10 elements and out 11",
@@ -332,7 +332,7 @@ TEST_CASE("what one rank can't bind, none does, and all can go on") {
   });
 }
 
-TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, and the communicator") {
+TEST_CASE("the others' timeout names a rank that does not enqueue, and revokes the communicator") {
   for (const int ranks : {2, 3, 5}) {
     on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {
       {
@@ -345,8 +345,8 @@ TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, a
           const auto cause = me.me().expect(errc::timeout, [&] { sum.wait(limit); });
           me.me().check(cause && cause->context().peer == 1 &&
                             std::string(cause->what()).find("has enqueued 0 operations") != std::string::npos,
-                        [&] { return std::string("says another thing: ") + cause->what(); });
-          me.me().check(me.comm().revoked(), "the communicator goes on");
+                        [&] { return std::string("wrong message: ") + cause->what(); });
+          me.me().check(me.comm().revoked(), "not revoked");
         } else {
           me.me().expect(errc::timeout, [&] {
             for (;;) hocket::barrier(me.comm());
@@ -354,7 +354,7 @@ TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, a
         }
         try {
           peers.close();
-        } catch (const hocket::error&) {}  // of the streams that were given up
+        } catch (const hocket::error&) {}  // about the abandoned streams
       }
       auto next = hocket::shrink(me.comm());
       hocket::barrier(next);
@@ -362,7 +362,7 @@ TEST_CASE("a rank that does not enqueue ends the others' wait, which names it, a
   }
 }
 
-TEST_CASE("a group closes although the last call that was bound was refused, and the one before it is gone") {
+TEST_CASE("a group closes even if the last binding was refused and the call before it was destroyed") {
   for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes}) {
     on_peers(3, kind, [](peer_rank& me) {
       auto peers = me.reach();
@@ -378,19 +378,19 @@ TEST_CASE("a group closes although the last call that was bound was refused, and
   }
 }
 
-TEST_CASE("abort ends a close that waits for others, and the communicator") {
+TEST_CASE("abort ends a close that waits for other ranks, and revokes the communicator") {
   on_peers(2, layout_of_ranks::processes, [](peer_rank& me) {
     {
       auto peers = me.reach();
       if (me.rank() == 0) {
         me.comm().abort();
         me.me().expect(errc::aborted, [&] { peers.close(hocket::with(hocket::timeout(20s))); });
-        me.me().check(me.comm().revoked(), "the communicator goes on");
+        me.me().check(me.comm().revoked(), "not revoked");
       } else {
         std::this_thread::sleep_for(50ms);
         try {
           peers.close(hocket::with(hocket::timeout(20s)));
-        } catch (const hocket::error&) {}  // of the abort
+        } catch (const hocket::error&) {}  // about the abort
       }
     }
     auto next = hocket::shrink(me.comm());
@@ -398,7 +398,7 @@ TEST_CASE("abort ends a close that waits for others, and the communicator") {
   });
 }
 
-TEST_CASE("calls that ranks enqueue in another order are found, and nobody goes on with their results") {
+TEST_CASE("calls that ranks enqueue in different orders are a mismatch on all ranks") {
   for (const int ranks : {2, 3}) {
     for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes}) {
       on_peers(ranks, kind, [](peer_rank& me) {
@@ -414,13 +414,13 @@ TEST_CASE("calls that ranks enqueue in another order are found, and nobody goes 
             (turns ? second : first).enqueue(me.order());
             (turns ? first : second).enqueue(me.order());
             (turns ? first : second).wait();
-            for (;;) hocket::barrier(me.comm());  // the last to enqueue has seen it, and tells
+            for (;;) hocket::barrier(me.comm());  // the last rank to enqueue has detected and reports it
           });
           me.me().check(cause && std::string(cause->what()).find("operation 41") != std::string::npos,
-                        [&] { return std::string("says another thing: ") + (cause ? cause->what() : ""); });
+                        [&] { return std::string("wrong message: ") + (cause ? cause->what() : ""); });
           try {
             peers.close();
-          } catch (const hocket::error&) {}  // of the streams that were given up
+          } catch (const hocket::error&) {}  // about the abandoned streams
         }
         auto next = hocket::shrink(me.comm());
         hocket::barrier(next);
@@ -431,7 +431,7 @@ TEST_CASE("calls that ranks enqueue in another order are found, and nobody goes 
 
 namespace {
 
-/// One launch combines for four ranks at most.
+/// Kernels of which one launch combines for at most four ranks.
 struct kernels_for_four : queue_kernels {
   template <class Op, class T>
   static const hocket::kernel::stream_kernel* fused() {
@@ -446,7 +446,7 @@ struct kernels_for_four : queue_kernels {
 
 }  // namespace
 
-TEST_CASE("where one kernel can't combine for so many ranks of a device, each combines for itself") {
+TEST_CASE("all_reduce gives the host's bits if one launch can't combine for all ranks of a device") {
   for (const int ranks : {4, 5}) {
     on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {
       auto peers = me.reach<gpu::peers_of<domain_type, host_driver, kernels_for_four>>();
@@ -464,8 +464,8 @@ TEST_CASE("where one kernel can't combine for so many ranks of a device, each co
   }
 }
 
-// As a program does whose buffers are others each time: the call is gone before the streams have come to it.
-TEST_CASE("calls that are bound for one time give the host's bits") {
+// As in a program with other buffers each time: the call is destroyed before the streams have executed it.
+TEST_CASE("calls that are bound and enqueued once give the host's bits") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     for (const auto kind : {layout_of_ranks::threads, layout_of_ranks::processes, layout_of_ranks::pairs_of_devices}) {
       INFO(ranks << " ranks");
@@ -494,23 +494,23 @@ TEST_CASE("calls that are bound for one time give the host's bits") {
   }
 }
 
-TEST_CASE("a request tells the host when a bound call is done") {
+TEST_CASE("the request of a bound call is complete when the streams have executed the call") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_peers(ranks, layout_of_ranks::processes, [](peer_rank& me) {
       auto peers = me.reach();
       const auto in = me.buffer<float>(100), out = me.buffer<float>(100);
       auto sum = peers.all_reduce(in, out, std::plus<>{});
       hocket::request nothing = sum.completion();
-      me.me().check(nothing.test(), "what was never enqueued is over");
+      me.me().check(nothing.test(), "the request of a call that was never enqueued is not complete");
       hocket::barrier(me.comm());
       if (me.rank() == 0) {
         sum.enqueue(me.order());
         hocket::request early = sum.completion();
-        if (me.size() > 1) me.me().check(!early.test(), "done before the others have come");
+        if (me.size() > 1) me.me().check(!early.test(), "complete before the others have enqueued");
         hocket::barrier(me.comm());
         while (!early.test()) std::this_thread::yield();
         early.wait();
-        me.me().check(!early.error(), "a request that is over has failed");
+        me.me().check(!early.error(), "a complete request has failed");
       } else {
         hocket::barrier(me.comm());
         sum.enqueue(me.order());
@@ -521,7 +521,7 @@ TEST_CASE("a request tells the host when a bound call is done") {
   }
 }
 
-TEST_CASE("a request ends with what ends the call") {
+TEST_CASE("the request of a bound call reports the failure of the call") {
   on_peers(3, layout_of_ranks::processes, [](peer_rank& me) {
     {
       auto peers = me.reach();
@@ -533,8 +533,8 @@ TEST_CASE("a request ends with what ends the call") {
         while (me.rank() == 2 && !done.test()) std::this_thread::sleep_for(1ms);
         const auto cause = me.me().expect(errc::timeout, [&] { done.wait(); });
         me.me().check(cause && cause->context().peer == 1, "names another rank");
-        me.me().check(done.test() && done.error(), "is not over");
-        me.me().check(me.comm().revoked(), "the communicator goes on");
+        me.me().check(done.test() && done.error(), "is not complete");
+        me.me().check(me.comm().revoked(), "not revoked");
       } else {
         me.me().expect(errc::timeout, [&] {
           for (;;) hocket::barrier(me.comm());
@@ -542,7 +542,7 @@ TEST_CASE("a request ends with what ends the call") {
       }
       try {
         peers.close();
-      } catch (const hocket::error&) {}  // of the streams that were given up
+      } catch (const hocket::error&) {}  // about the abandoned streams
     }
     auto next = hocket::shrink(me.comm());
     hocket::barrier(next);
@@ -577,8 +577,8 @@ TEST_CASE("abort ends a wait for streams on all ranks") {
 
 namespace {
 
-/// A rank's life beside a fault of rank 0's driver: where it was met, what went wrong on it and where, and whether results
-/// without an error are right.
+/// The end of a rank when rank 0's driver has a fault: the stage of the fault, the first error and its stage, and
+/// whether a result without an error is right.
 struct life {
   stage hit = stage::none;
   stage at = stage::none;
@@ -586,7 +586,7 @@ struct life {
   bool right = true;
 };
 
-/// `asks`: by a request, once all is done.
+/// Runs a rank. If `asks`, it waits by a request once the stream is idle.
 life live(peer_rank& me, bool asks) {
   life end;
   stage now = stage::joining;
@@ -636,10 +636,10 @@ life live(peer_rank& me, bool asks) {
 
 }  // namespace
 
-TEST_CASE("whatever the driver of one rank complains of is told, all ranks end, and no wrong result goes unnoticed") {
-  const auto every = every_code();  // in turn: engine/stream/faults lets each function return each
+TEST_CASE("driver errors of one rank are reported, all ranks end, and no result without an error is wrong") {
+  const auto every = every_code();  // in turn; engine/stream/faults makes each function return each code
   const std::vector<status> codes(every.begin(), every.end());
-  int first_wait = 0;  // before that, no matter how it waits
+  int first_wait = 0;  // earlier calls do not depend on `asks`
   for (const bool asks : {false, true}) {
     for (int call = first_wait, failed = 1; failed != 0; ++call) {
       const status code = codes[static_cast<std::size_t>(7 * call + (asks ? 31 : 0)) % codes.size()];
@@ -675,7 +675,7 @@ TEST_CASE("whatever the driver of one rank complains of is told, all ranks end, 
       if (ends[0].failed.empty()) continue;
       CHECK(contains(ends[0].failed, words_for_failed(all.driver(0), code)));
       CHECK(ends[0].at == ends[0].hit);
-      if (ends[0].at < stage::finishing) CHECK_FALSE(ends[1].failed.empty());  // it may be done else
+      if (ends[0].at < stage::finishing) CHECK_FALSE(ends[1].failed.empty());  // later, it may have completed
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls that are bound to memory of a real GPU, which threads share: enqueued, captured, replayed. What needs no GPU: that
-// nvcc takes them, and that reach_peers says so where no driver is.
+// Calls that are bound to memory of a real GPU, which threads share: enqueued, captured, replayed. Checked without a
+// GPU: nvcc compiles them, and reach_peers reports a missing driver.
 #include "kernel/device/gpu.cuh"
 #include "support/elements.hpp"
 #include "support/thread_ranks.hpp"
@@ -21,7 +21,7 @@ namespace gpu = hocket::cuda;
 
 namespace {
 
-// Before anything uses CUDA: streams of 8 threads, side by side.
+// Set before any use of CUDA, so that streams of 8 threads run concurrently.
 const int more_connections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 const int kernels_at_first = ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 
@@ -58,13 +58,13 @@ void check_sum(thread_rank& me, gpu::peers<hocket::local::communicator::domain_t
 
 }  // namespace
 
-TEST_CASE("where there is no driver, reach_peers says so on all ranks") {
+TEST_CASE("without a CUDA driver, reach_peers reports this on all ranks") {
   hocket::failure why;
   if (hocket::cuda_ipc::driver::load(why)) return;
   on_ranks(2, [](thread_rank& me) {
     me.expect(hocket::errc::bad_environment,
               [&] { gpu::reach_peers(me.comm(), gpu::stream_ref(cudaStreamPerThread)); });
-    hocket::barrier(me.comm());  // which goes on
+    hocket::barrier(me.comm());  // which stays usable
   });
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("bound calls on a GPU give the host's bits", "[gpu]") {
     on_ranks(ranks, [](thread_rank& me) {
       const owned_stream mine;
       auto peers = gpu::reach_peers(me.comm(), gpu::stream_ref(mine.stream));
-      me.check(peers.one_device(), "all ranks are on one GPU");
+      me.check(peers.one_device(), "one_device() is wrong");
       for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1001}, std::size_t{3'000'001}}) {
         check_sum(me, peers, mine.stream, size);
       }
@@ -83,7 +83,7 @@ TEST_CASE("bound calls on a GPU give the host's bits", "[gpu]") {
   }
 }
 
-TEST_CASE("bound calls are captured in graphs, and replayed 1000 times", "[gpu]") {
+TEST_CASE("bound calls can be captured in a graph and replayed 1000 times", "[gpu]") {
   if (gpu_is_missing()) return;
   on_ranks(4, [](thread_rank& me) {
     constexpr std::size_t size = 1001;
@@ -103,11 +103,11 @@ TEST_CASE("bound calls are captured in graphs, and replayed 1000 times", "[gpu]"
     check_cuda(cudaGraphInstantiate(&replayed, graph, 0));
     for (int i = 0; i < 1000; ++i) {
       check_cuda(cudaGraphLaunch(replayed, mine.stream));
-      // A queue of launches that is full blocks within the driver, where no deadline helps.
+      // A full queue of launches blocks within the driver, where no deadline applies.
       if (i % 32 == 31) check_cuda(cudaStreamSynchronize(mine.stream));
     }
     check_cuda(cudaStreamSynchronize(mine.stream));
-    me.check(out.values() == expected, "a replay went wrong");
+    me.check(out.values() == expected, "a replay gave a wrong sum");
     check_cuda(cudaGraphExecDestroy(replayed));
     check_cuda(cudaGraphDestroy(graph));
     peers.close();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// Staged collectives between processes over UCX, with the double as the device of each.
+// Staged collectives between processes over UCX, each with the test double as its device.
 #include "collective/device/devices.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr cuda::staging small_chunks{4096};
 
-/// Each collective once, of `size` elements or blocks of it.
+/// Runs each collective once, with `size` elements or with blocks of `size` elements.
 void check_all(communicator& comm, const rank_device& mine, std::size_t size, findings& found) {
   const auto p = static_cast<std::size_t>(comm.size());
   const int rank = comm.rank();
@@ -75,12 +75,12 @@ void check_all(communicator& comm, const rank_device& mine, std::size_t size, fi
   one.read(mine.stream(), values);
   driver.finish_streams();
   found.expect(values == vector_of(comm.size() - 1, size), "broadcast" + what);
-  found.expect(one.intact() && other.intact() && all.intact() && many.intact(), "wrote beside" + what);
+  found.expect(one.intact() && other.intact() && all.intact() && many.intact(), "wrote outside the buffers" + what);
 }
 
 }  // namespace
 
-TEST_CASE("staged collectives between processes") {
+TEST_CASE("staged collectives between processes give correct results and leak nothing") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {1, 2, 3}) {
       const std::string wrong = run_worlds(ranks, way, [&](const world& where, findings& found) {
@@ -91,7 +91,7 @@ TEST_CASE("staged collectives between processes") {
           auto comm = hocket::ucx::connect(where);
           const rank_device mine(driver);
           for (const std::size_t size : {0U, 1U, 511U, 512U, 513U, 20'001U}) check_all(comm, mine, size, found);
-          // More than the memory that ranks lend each other takes at once, in the chunks that are used otherwise.
+          // More than peers can read at the same time, in chunks of the default size.
           placed_vector<float> large(driver, 3'000'001, memory_space::device);
           large.write(mine.stream(), std::vector<float>(large.size(), static_cast<float>(comm.rank() + 1)));
           hocket::all_reduce(comm, hocket::in_place(cuda::device(large.span())), std::plus<>{}, with(mine.order()));
@@ -112,7 +112,7 @@ TEST_CASE("staged collectives between processes") {
   }
 }
 
-TEST_CASE("a driver that fails on one process is named on all") {
+TEST_CASE("a driver failure of one process is reported with its rank on all") {
   for (const route& way : {shared_memory, network}) {
     const std::string wrong = run_worlds(3, way, [&](const world& where, findings& found) {
       host_machine machine;
@@ -123,7 +123,7 @@ TEST_CASE("a driver that fails on one process is named on all") {
       placed_vector<float> buffer(driver, 5000, memory_space::device);
       if (comm.rank() == 1) driver.inject(30, hocket_test::status::illegal_address);
       const hocket::failure said = found.fails(hocket::errc::system, "all_reduce", [&] {
-        // Nobody is in the last barrier any more when rank 1 fails: that would end with the failure, too.
+        // No rank is still in the barrier of meet_all when rank 1 fails: the failure would end that barrier, too.
         std::vector<int> ready(1);
         if (comm.rank() != 1) hocket::send(comm, ready, hocket::peer{1});
         for (const int other : {0, 2}) {
@@ -135,7 +135,7 @@ TEST_CASE("a driver that fails on one process is named on all") {
       });
       found.expect(said.message().find("error 700") != std::string::npos, "no code in: " + said.message());
       found.expect(comm.rank() == 1 || said.message().find("rank 1 reports") != std::string::npos,
-                   "nobody named in: " + said.message());
+                   "no rank named in: " + said.message());
     });
     INFO(way.name);
     CHECK(wrong == "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Collectives over memory of devices, staged through the host, between threads: against the host's calls on the same
-// values, with streams that do what they are given whenever they like.
+// Collectives on device memory, staged through the host, between threads: compared with host calls on the same values,
+// with streams that execute their work at random times.
 #include "collective/device/checked_call.hpp"
 #include "collective/device/devices.hpp"
 #include "support/elements.hpp"
@@ -24,7 +24,7 @@ using hocket::with;
 
 namespace {
 
-// A view of memory of a device is nothing that the host could read, and calls on it need a stream.
+// The host can't read a view of device memory, and calls on it need a stream.
 using view = hocket::device_buffer<float, cuda::device_memory>;
 using communicator = hocket::local::communicator;
 using in_order = decltype(with(cuda::stream_ref(static_cast<CUstream_st*>(nullptr))));
@@ -74,13 +74,13 @@ void check_all_reduce(thread_rank& me, const rank_device& mine, std::size_t size
     mine.driver().finish_streams();
     me.check(same_bytes(std::span<const T>(found), std::span<const T>(expected)),
              [&] { return first_difference(std::span<const T>(found), std::span<const T>(expected)); });
-    me.check(both.intact(), "wrote beside the buffer");
+    me.check(both.intact(), "wrote outside the buffer");
   }
 }
 
 }  // namespace
 
-TEST_CASE("an all_reduce on a device is the host's") {
+TEST_CASE("all_reduce of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       for (const std::size_t size : sizes) {
@@ -91,7 +91,7 @@ TEST_CASE("an all_reduce on a device is the host's") {
   }
 }
 
-TEST_CASE("algorithms whose order does not depend on the place give the host's bits, and so does what was required") {
+TEST_CASE("algorithms with the same order for all elements, and required exactness, give the host's bits") {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       for (const std::size_t size : {std::size_t{7}, std::size_t{257}, std::size_t{2000}}) {
@@ -107,7 +107,7 @@ TEST_CASE("algorithms whose order does not depend on the place give the host's b
   }
 }
 
-TEST_CASE("other algorithms give the same bits on all ranks, and from run to run") {
+TEST_CASE("ring gives the same bits on all ranks and from run to run") {
   for (const int ranks : {2, 3, 5, 8}) {
     std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks)), again(results);
     for (auto* const each : {&results, &again}) {
@@ -127,7 +127,7 @@ TEST_CASE("other algorithms give the same bits on all ranks, and from run to run
   }
 }
 
-TEST_CASE("a reduce_scatter on a device is the host's") {
+TEST_CASE("reduce_scatter of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       const auto p = static_cast<std::size_t>(me.size()), r = static_cast<std::size_t>(me.rank());
@@ -142,7 +142,7 @@ TEST_CASE("a reduce_scatter on a device is the host's") {
             hocket::reduce_scatter(me.comm(), in, out, compose{}, options);
           });
         }
-        // `out` is a block of `in`; the others stay.
+        // `out` is a block of `in`; the other blocks stay unchanged.
         std::vector<affine_map> wanted = values;
         std::copy(expected.begin(), expected.end(), wanted.begin() + static_cast<std::ptrdiff_t>(r * size));
         for (const memory_space where : {memory_space::device, memory_space::pinned}) {
@@ -162,7 +162,7 @@ TEST_CASE("a reduce_scatter on a device is the host's") {
   }
 }
 
-TEST_CASE("an all_gather on a device is the host's") {
+TEST_CASE("all_gather of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       const auto p = static_cast<std::size_t>(me.size()), r = static_cast<std::size_t>(me.rank());
@@ -193,7 +193,7 @@ TEST_CASE("an all_gather on a device is the host's") {
   }
 }
 
-TEST_CASE("an all_to_all on a device is the host's") {
+TEST_CASE("all_to_all of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       const auto p = static_cast<std::size_t>(me.size());
@@ -221,7 +221,7 @@ TEST_CASE("an all_to_all on a device is the host's") {
   }
 }
 
-TEST_CASE("a broadcast on a device is the host's") {
+TEST_CASE("broadcast of device memory gives the root's values") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       for (const std::size_t size : sizes) {
@@ -244,7 +244,7 @@ TEST_CASE("a broadcast on a device is the host's") {
   }
 }
 
-TEST_CASE("copies to the host run ahead of the collective, and what was made for one call serves the next") {
+TEST_CASE("copies to the host run ahead of the collective, and later calls use the same resources") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     placed_vector<float> both(mine.driver(), 10 * chunk_bytes / sizeof(float), memory_space::device);
     const auto call = [&] {
@@ -255,7 +255,7 @@ TEST_CASE("copies to the host run ahead of the collective, and what was made for
     call();
     const std::vector<bool> order = mine.driver().copied_to_host;
     me.check(order.size() == 20, "20 copies");
-    // To the host, as many as there are slots, before the first goes back; then by turns.
+    // As many copies to the host as there are slots, before the first copy back; then they alternate.
     std::size_t ahead = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       ahead += order[i] ? 1U : 0U;
@@ -265,12 +265,12 @@ TEST_CASE("copies to the host run ahead of the collective, and what was made for
     const int pinned = mine.driver().pinned(), streams = mine.driver().streams(), events = mine.driver().events();
     for (int i = 0; i < 10; ++i) call();
     me.check(mine.driver().pinned() == pinned && mine.driver().streams() == streams && mine.driver().events() == events,
-             "later calls made more");
+             "later calls allocated more");
     me.check(pinned == static_cast<int>(hocket::cuda_ipc::staging_slots), "slots");
   });
 }
 
-TEST_CASE("a communicator that goes while copies are under way lets them end") {
+TEST_CASE("a communicator that is destroyed while copies are in flight lets them complete") {
   host_machine machine;
   processes all(machine, {{0, 0}, {1, 0}});
   {
@@ -296,7 +296,7 @@ TEST_CASE("a communicator that goes while copies are under way lets them end") {
   check_clean(machine, all);
 }
 
-TEST_CASE("started calls on a device, several at once and beside the host's") {
+TEST_CASE("asynchronous calls on device memory can be in flight together and beside host calls") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       host_driver& driver = mine.driver();
@@ -331,7 +331,7 @@ TEST_CASE("started calls on a device, several at once and beside the host's") {
                                                    std::plus<>{}, options));
         all.push_back(
             hocket::broadcast_async(me.comm(), cuda::device(five.span()), hocket::root{me.size() - 1}, options));
-        // In another order on each rank.
+        // In a different order on each rank.
         for (std::size_t i = 0; i < all.size(); ++i) all[(i * 3 + r) % all.size()].wait();
         std::vector<std::int64_t> found[6];
         one.read(mine.stream(), found[0]);
@@ -347,7 +347,7 @@ TEST_CASE("started calls on a device, several at once and beside the host's") {
         me.check(found[4] == block, "reduce_scatter");
         me.check(found[5] == std::vector<std::int64_t>(size, me.size() - 1), "broadcast");
         me.check(one.intact() && both.intact() && two.intact() && three.intact() && four.intact() && five.intact(),
-                 "wrote beside");
+                 "wrote outside the buffers");
       }
     });
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Collectives on memory of a real GPU, staged through the host, between threads that share it. What needs no GPU: that
-// nvcc takes the door, and that a call where no driver is says so.
+// Collectives on memory of a real GPU, staged through the host, between threads that share it. Checked without a GPU:
+// nvcc compiles the umbrella header, and a call reports a missing driver.
 #include "kernel/device/gpu.cuh"
 #include "support/elements.hpp"
 #include "support/thread_ranks.hpp"
@@ -39,7 +39,7 @@ struct owned_stream {
   cudaStream_t stream = nullptr;
 };
 
-/// Takes a while, so that a call that does not wait for its stream reads what was there before.
+/// Writes late, so that a call that does not wait for its stream reads the old values.
 __global__ void write_late(float* to, const float* from, std::size_t size) {
   for (int i = 0; i < 200; ++i) __nanosleep(10'000);
   for (std::size_t i = threadIdx.x; i < size; i += blockDim.x) to[i] = from[i];
@@ -47,7 +47,7 @@ __global__ void write_late(float* to, const float* from, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("where there is no driver, a call on a device says so") {
+TEST_CASE("without a CUDA driver, a call on device memory reports this") {
   hocket::failure why;
   if (hocket::cuda_ipc::driver::load(why)) return;
   on_ranks(1, [](thread_rank& me) {
@@ -59,7 +59,7 @@ TEST_CASE("where there is no driver, a call on a device says so") {
   });
 }
 
-TEST_CASE("collectives on memory of a GPU are the host's", "[gpu]") {
+TEST_CASE("collectives on GPU memory give the same results as on the host", "[gpu]") {
   if (gpu_is_missing()) return;
   for (const int ranks : {1, 2, 3, 4, 8}) {
     on_ranks(ranks, [](thread_rank& me) {
@@ -109,7 +109,7 @@ TEST_CASE("collectives on memory of a GPU are the host's", "[gpu]") {
   }
 }
 
-TEST_CASE("pinned and managed memory, and wrong tags, on a GPU", "[gpu]") {
+TEST_CASE("pinned and managed memory of a GPU work, and wrong tags are refused", "[gpu]") {
   if (gpu_is_missing()) return;
   on_ranks(2, [](thread_rank& me) {
     const owned_stream mine;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Collectives whose blocks have given lengths, over memory of devices: what they give is what the host's call gives, whatever
-// the lengths.
+// Collectives with given block lengths on device memory give the same results as the host's calls, for various lengths.
 #include "collective/device/checked_call.hpp"
 #include "collective/device/devices.hpp"
 #include "support/elements.hpp"
@@ -21,7 +20,7 @@ using hocket::with;
 
 namespace {
 
-/// Lengths of the blocks of `ranks` ranks: all equal; all empty but one, which is long; some empty; rising over several chunks.
+/// Block lengths for `ranks` ranks: all equal; all empty except a long one; some empty; increasing over several chunks.
 std::vector<std::vector<std::size_t>> lengths_of(int ranks) {
   const auto p = static_cast<std::size_t>(ranks);
   std::vector<std::vector<std::size_t>> all(4, std::vector<std::size_t>(p));
@@ -44,7 +43,7 @@ std::size_t before(const std::vector<std::size_t>& lengths, int rank) {
 
 }  // namespace
 
-TEST_CASE("an all_gather_v on a device is the host's") {
+TEST_CASE("all_gather_v of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       const auto options = with(mine.order(), small_chunks);
@@ -78,7 +77,7 @@ TEST_CASE("an all_gather_v on a device is the host's") {
   }
 }
 
-TEST_CASE("a reduce_scatter_v on a device is the host's") {
+TEST_CASE("reduce_scatter_v of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       const auto options = with(mine.order(), small_chunks);
@@ -93,7 +92,7 @@ TEST_CASE("a reduce_scatter_v on a device is the host's") {
             hocket::reduce_scatter_v(me.comm(), in, out, hocket::counts{lengths}, compose{}, options);
           });
         }
-        // `out` is a block of `in`; the others stay.
+        // `out` is a block of `in`; the other blocks stay unchanged.
         std::vector<affine_map> wanted = values;
         std::copy(expected.begin(), expected.end(),
                   wanted.begin() + static_cast<std::ptrdiff_t>(before(lengths, me.rank())));
@@ -110,7 +109,7 @@ TEST_CASE("a reduce_scatter_v on a device is the host's") {
           mine.driver().finish_streams();
           me.check(found == wanted && whole.intact(), "reduce_scatter_v in place");
         }
-        // What is prepared and finished, too.
+        // An operation in three parts.
         const auto numbers = samples<float>(me.rank(), sum(lengths));
         std::vector<float> average(own);
         const auto two_steps = with(hocket::direct);
@@ -124,12 +123,12 @@ TEST_CASE("a reduce_scatter_v on a device is the host's") {
   }
 }
 
-TEST_CASE("an all_to_all_v on a device is the host's") {
+TEST_CASE("all_to_all_v of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
       const auto options = with(mine.order(), small_chunks);
       const auto p = static_cast<std::size_t>(me.size()), r = static_cast<std::size_t>(me.rank());
-      // What rank `from` has for rank `to`.
+      // Number of elements that rank `from` sends to rank `to`.
       const auto length = [](std::size_t from, std::size_t to) { return (3 * from + 5 * to) % 7 * 61; };
       std::vector<std::size_t> sent(p), received(p);
       for (std::size_t other = 0; other < p; ++other) {
@@ -150,7 +149,7 @@ TEST_CASE("an all_to_all_v on a device is the host's") {
   }
 }
 
-TEST_CASE("counts may go as soon as a call on a device is started") {
+TEST_CASE("counts may be changed as soon as an asynchronous call on device memory has started") {
   on_devices(3, true, [](thread_rank& me, const rank_device& mine) {
     const auto options = with(mine.order(), small_chunks);
     const auto lengths = lengths_of(3)[3];
@@ -182,7 +181,7 @@ TEST_CASE("counts may go as soon as a call on a device is started") {
   });
 }
 
-TEST_CASE("counts that do not fit are told, and those that differ between ranks are a mismatch") {
+TEST_CASE("counts that do not match the buffers are refused, and counts that differ between ranks are a mismatch") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     placed_vector<float> in(mine.driver(), 5, memory_space::device), out(mine.driver(), 10, memory_space::device);
     const auto options = with(mine.order());
