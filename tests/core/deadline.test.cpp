@@ -17,7 +17,7 @@ constexpr moment somewhen = epoch + 1000h;
 
 }  // namespace
 
-TEST_CASE("a deadline that was not set never comes") {
+TEST_CASE("a deadline that was not set never passes") {
   constexpr deadline never;
   STATIC_REQUIRE(never.never());
   CHECK_FALSE(never.passed());
@@ -25,7 +25,7 @@ TEST_CASE("a deadline that was not set never comes") {
   CHECK(never.left(somewhen) > 24h * 365 * 100);
 }
 
-TEST_CASE("a deadline has passed from its moment on, and not one nanosecond earlier") {
+TEST_CASE("a deadline has passed from its point in time on, and not one nanosecond earlier") {
   const auto limit = deadline::after(5ms, somewhen);
   CHECK(limit.when() == somewhen + 5ms);
   CHECK_FALSE(limit.never());
@@ -35,7 +35,7 @@ TEST_CASE("a deadline has passed from its moment on, and not one nanosecond earl
   CHECK(limit.passed(somewhen + 1h));
 }
 
-TEST_CASE("what is left and what has gone by add up to the duration, until nothing is left") {
+TEST_CASE("the time left and the elapsed time add up to the duration, until no time is left") {
   for (const auto duration : {0ns, 1ns, 999ns, std::chrono::nanoseconds(2s)}) {
     const auto limit = deadline::after(duration, somewhen);
     for (const auto gone : {0ns, 1ns, 500ns, std::chrono::nanoseconds(1s), std::chrono::nanoseconds(3s)}) {
@@ -55,7 +55,7 @@ TEST_CASE("durations too long for the clock saturate instead of wrapping into th
   CHECK_FALSE(deadline::after(1h - 1ns, moment::max() - 1h).never());
 }
 
-TEST_CASE("a negative duration is one that has just run out") {
+TEST_CASE("a negative duration gives a deadline that has just passed") {
   for (const auto duration : {-1ns, std::chrono::nanoseconds(-1h), std::chrono::nanoseconds::min()}) {
     const auto limit = deadline::after(duration, somewhen);
     CHECK(limit.when() == somewhen);
@@ -64,7 +64,7 @@ TEST_CASE("a negative duration is one that has just run out") {
   }
 }
 
-TEST_CASE("by itself a deadline reads the monotonic clock") {
+TEST_CASE("by default a deadline reads the monotonic clock") {
   const auto before = deadline::clock::now();
   const auto limit = deadline::after(20ms);
   CHECK(limit.when() >= before + 20ms);

@@ -41,7 +41,7 @@ hocket::error_context full_context() {
 
 }  // namespace
 
-TEST_CASE("every error has a message of its own, and no other number has one") {
+TEST_CASE("every error code has its own message, and other numbers have none") {
   std::set<std::string> messages;
   for (int code = first_code; code <= last_code; ++code) {
     messages.insert(hocket::make_error_code(static_cast<errc>(code)).message());
@@ -52,7 +52,7 @@ TEST_CASE("every error has a message of its own, and no other number has one") {
   CHECK(hocket::error_category().message(last_code + 1) == "unknown error");
 }
 
-TEST_CASE("an error code is made implicitly, is true, and equals its condition and no other") {
+TEST_CASE("an errc converts to an error code that is true and equals only its own condition") {
   STATIC_REQUIRE(std::is_error_code_enum_v<errc>);
   for (int i = first_code; i <= last_code; ++i) {
     const std::error_code code = static_cast<errc>(i);
@@ -74,17 +74,17 @@ TEST_CASE("conditions compare by the category's name, so that two shared objects
   CHECK(std::error_code(lost, stranger) != hocket::make_error_condition(errc::peer_lost));
 }
 
-TEST_CASE("a failure is false until something failed") {
+TEST_CASE("a default failure is false, and a failure with a code is true") {
   CHECK_FALSE(hocket::failure{});
   CHECK(hocket::make_failure(errc::aborted, ""));
 }
 
-TEST_CASE("the message says which operation, rank, cause, peer, step and lane") {
+TEST_CASE("the message contains operation, rank, cause, peer, step and lane") {
   const auto text = hocket::make_failure(errc::timeout, "waited 60 s for a chunk", full_context()).message();
   CHECK(text == "all_reduce #12 on rank 1 of 4: timed out: waited 60 s for a chunk [peer: rank 3] [step 5 of lane 2]");
 }
 
-TEST_CASE("what is not known is left out of the message") {
+TEST_CASE("unknown values are left out of the message") {
   CHECK(hocket::make_failure(errc::refused, "").message() == "connection refused by peer");
   CHECK(hocket::make_failure(errc::refused, "the token differs").message() ==
         "connection refused by peer: the token differs");
@@ -100,7 +100,7 @@ TEST_CASE("what is not known is left out of the message") {
   CHECK(hocket::make_failure(errc::aborted, "", context).message() == "all_reduce on rank 1 of 4: aborted [step 5]");
 }
 
-TEST_CASE("the caller's line is part of the message once it is known") {
+TEST_CASE("the caller's line is part of the message if it is known") {
   auto context = full_context();
   context.site = std::source_location::current();
   const auto line = std::to_string(context.site.line());
@@ -108,7 +108,7 @@ TEST_CASE("the caller's line is part of the message once it is known") {
   CHECK(text.find("error.test.cpp:" + line + "]") != std::string::npos);
 }
 
-TEST_CASE("what raise throws carries the whole failure, and is a std::system_error") {
+TEST_CASE("raise throws a std::system_error that contains the whole failure") {
   try {
     hocket::raise(errc::peer_lost, "its process ended", full_context());
     FAIL("raise returned");
@@ -122,7 +122,7 @@ TEST_CASE("what raise throws carries the whole failure, and is a std::system_err
   }
 }
 
-TEST_CASE("a copy of an error keeps its message after the original is gone") {
+TEST_CASE("a copy of an error keeps its message after the original is destroyed") {
   STATIC_REQUIRE(std::is_nothrow_move_constructible_v<hocket::failure>);
   std::string text;
   auto copy = [&] {

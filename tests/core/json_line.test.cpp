@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is written as JSON stays JSON, whatever bytes it is made of.
+// The output is valid JSON, whatever bytes the input contains.
 #include "support/catch.hpp"
 
 #include <hocket/core/json_line.hpp>
@@ -20,7 +20,7 @@ TEST_CASE("text in JSON: quotes, backslashes and control characters are escaped"
   CHECK(json_text(std::string_view("a\0b", 3)) == R"("a\u0000b")");
 }
 
-TEST_CASE("text in JSON: UTF-8 stays, what is none is replaced") {
+TEST_CASE("text in JSON: valid UTF-8 stays, invalid bytes are replaced") {
   CHECK(json_text("\u00e4\u20ac\U0001f600") == "\"\u00e4\u20ac\U0001f600\"");
   const std::string euro = "\u20ac";
   CHECK(json_text(euro.substr(0, 2)) == R"("\ufffd\ufffd")");  // cut

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory that processes share by a ticket.
+// Memory that another process opens by a ticket.
 #include "support/catch.hpp"
 
 #include <hocket/core/platform/shared_pages.hpp>
@@ -26,7 +26,7 @@ shared_pages pages_of(std::size_t bytes) {
   return made;
 }
 
-/// How a child process ends that runs `body`.
+/// Exit code of a child process that runs `body`.
 template <class Body>
 int exit_code_of(Body body) {
   const pid_t child = ::fork();
@@ -38,7 +38,7 @@ int exit_code_of(Body body) {
 
 }  // namespace
 
-TEST_CASE("another process sees the same memory, which begins zeroed") {
+TEST_CASE("another process sees the same memory, which is zeroed at first") {
   for (const std::size_t bytes : {1U, 4096U, 100'001U}) {
     const shared_pages own = pages_of(bytes);
     CHECK(own.size() == bytes);
@@ -56,7 +56,7 @@ TEST_CASE("another process sees the same memory, which begins zeroed") {
   }
 }
 
-TEST_CASE("who has mapped it keeps it when the maker hides and frees it") {
+TEST_CASE("a mapping stays valid when the owner hides and frees the memory") {
   shared_pages own = pages_of(5000);
   const auto ticket = own.ticket();
   own.data()[4999] = std::byte{3};
@@ -68,7 +68,7 @@ TEST_CASE("who has mapped it keeps it when the maker hides and frees it") {
   CHECK(kept.data()[4999] == std::byte{3});
 }
 
-TEST_CASE("a ticket that fits nothing opens nothing") {
+TEST_CASE("an invalid ticket opens no memory") {
   const shared_pages own = pages_of(5000);
   const auto ticket = own.ticket();
   CHECK(open_shared_pages({}).data() == nullptr);
@@ -80,7 +80,7 @@ TEST_CASE("a ticket that fits nothing opens nothing") {
   }
 }
 
-TEST_CASE("more than the machine has is refused, not promised") {
+TEST_CASE("a request for more memory than the machine has is refused") {
   failure fail;
   const shared_pages none(std::size_t{1} << 46, fail);
   CHECK(fail.code == errc::out_of_memory);

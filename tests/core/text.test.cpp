@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Texts that are put together from pieces are those that chains of `+` and `std::to_string` would give.
+// Texts that are joined from pieces are those that chains of `+` and `std::to_string` would give.
 #include "support/catch.hpp"
 
 #include <hocket/core/text.hpp>
@@ -18,7 +18,7 @@ using hocket::detail::text_piece;
 
 namespace {
 
-/// Of every type that has them, the least, the greatest and what is between.
+/// Checks the smallest, the largest and some other values of a type.
 template <class Integer>
 void check_numbers() {
   for (const Integer each : {std::numeric_limits<Integer>::min(), static_cast<Integer>(-1), Integer{0}, Integer{1},
@@ -37,7 +37,7 @@ TEST_CASE("a text of no pieces, or of empty ones, is empty") {
   CHECK(concat({"a", nothing, "b"}) == "ab");
 }
 
-TEST_CASE("a text is put together from every kind of piece, in their order") {
+TEST_CASE("a text is joined from pieces of every kind, in order") {
   const char* const words = "words";
   const std::string string = "string";
   const std::string_view view = std::string_view("viewed").substr(0, 4);
@@ -46,7 +46,7 @@ TEST_CASE("a text is put together from every kind of piece, in their order") {
   CHECK(concat({string.empty() ? "none" : "some"}) == "some");
 }
 
-TEST_CASE("a char is a letter, and all other integers are numbers") {
+TEST_CASE("a char is printed as a character, and other integers as numbers") {
   CHECK(concat({'A', static_cast<unsigned char>('A'), static_cast<signed char>('A')}) == "A6565");
   CHECK(concat({std::uint8_t{200}, ' ', std::int8_t{-1}}) == "200 -1");
   CHECK(concat({'\0'}) == std::string(1, '\0'));
@@ -68,7 +68,7 @@ TEST_CASE("numbers are printed as std::to_string prints them, up to the ends of 
   CHECK(concat({std::numeric_limits<std::uint64_t>::max()}) == "18446744073709551615");
 }
 
-TEST_CASE("what would be printed as another type is no piece") {
+TEST_CASE("a type that would be printed as another type is not accepted as a piece") {
   enum unscoped { value };
   enum class scoped { value };
   STATIC_REQUIRE(std::is_convertible_v<std::size_t, text_piece>);
@@ -80,7 +80,7 @@ TEST_CASE("what would be printed as another type is no piece") {
   STATIC_REQUIRE_FALSE(std::is_constructible_v<text_piece, scoped>);
 }
 
-TEST_CASE("long pieces, and many, are kept whole") {
+TEST_CASE("long pieces and many pieces are joined completely") {
   const std::string is(100000, 'x');
   const std::string of(70000, 'y');
   CHECK(concat({is, 7, of}) == is + "7" + of);
@@ -94,7 +94,7 @@ TEST_CASE("a NUL inside a string does not end it") {
   CHECK(concat({string, std::string_view("\0", 1), '\0', "c"}) == "a\0b\0\0c"s);
 }
 
-TEST_CASE("pieces are appended behind what is there") {
+TEST_CASE("append adds pieces to the end of a text") {
   std::string text = "rank";
   append(text, {});
   CHECK(text == "rank");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ticks become times of day that fit the clock.
+// Ticks are converted to times of day that agree with the clock.
 #include "support/catch.hpp"
 
 #include <hocket/core/platform/ticks.hpp>
@@ -21,7 +21,7 @@ std::int64_t today() {
 
 }  // namespace
 
-TEST_CASE("a moment in ticks lies between the looks at the clock before and after it") {
+TEST_CASE("a time in ticks lies between the clock readings before and after it") {
   const platform::tick_mark begin = platform::tick_mark::now();
   std::this_thread::sleep_for(20ms);
   const std::int64_t before = today();
@@ -29,7 +29,7 @@ TEST_CASE("a moment in ticks lies between the looks at the clock before and afte
   const std::int64_t after = today();
   std::this_thread::sleep_for(20ms);
   const platform::tick_calendar calendar(begin);
-  const std::int64_t tolerance = 5'000'000;  // a thread may lose its core between two looks, and clocks may be set
+  const std::int64_t tolerance = 5'000'000;  // a thread may lose its core between two readings, and clocks may be set
   CHECK(calendar.at(now_in_ticks) > before - tolerance);
   CHECK(calendar.at(now_in_ticks) < after + tolerance);
   CHECK(calendar.at(begin.ticks) < calendar.at(now_in_ticks));
@@ -37,7 +37,7 @@ TEST_CASE("a moment in ticks lies between the looks at the clock before and afte
   CHECK(calendar.now() - calendar.at(begin.ticks) > 35'000'000);
 }
 
-TEST_CASE("a calendar that begins now is no division by zero") {
+TEST_CASE("a calendar that begins now does not divide by zero") {
   const platform::tick_mark begin = platform::tick_mark::now();
   const platform::tick_calendar calendar(begin);
   CHECK(calendar.at(begin.ticks) <= calendar.now());

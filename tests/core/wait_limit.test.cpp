@@ -16,7 +16,7 @@ using hocket::deadline;
 using hocket::errc;
 using hocket::wait_limit;
 
-TEST_CASE("a limit sees its stop token, and is in no hurry where nobody can stop it") {
+TEST_CASE("a limit obeys its stop token, and waits in long slices if the token can't be triggered") {
   std::stop_source source;
   const std::stop_token token = source.get_token();
   const wait_limit limit(deadline(), token);
@@ -35,7 +35,7 @@ TEST_CASE("a limit sees its stop token, and is in no hurry where nobody can stop
   CHECK(platform::wait_ready(silent.read.get(), POLLIN, deadline::after(1ms)).code == errc::timeout);
 }
 
-TEST_CASE("numbers and names become addresses, and a name that there is not is told so") {
+TEST_CASE("numeric addresses and names are resolved, and an unknown name is reported") {
   platform::address_list found;
   const deadline soon = deadline::after(20s);
   for (const char* host : {"127.0.0.1", "::1", "localhost", ""}) {
@@ -48,7 +48,7 @@ TEST_CASE("numbers and names become addresses, and a name that there is not is t
   CHECK(cause.reason.find("'no such name'") != std::string::npos);
 }
 
-TEST_CASE("a name is looked up no longer than the limit allows") {
+TEST_CASE("an aborted limit ends the lookup of a name, and not of a numeric address") {
   std::stop_source source;
   source.request_stop();
   const std::stop_token token = source.get_token();

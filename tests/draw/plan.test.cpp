@@ -57,7 +57,7 @@ std::size_t actions_of(const plan::any_algorithm& algorithm, int ranks) {
   return sum;
 }
 
-/// What is wrong with the document as XML, or nothing: tags nest, attributes are quoted, no stray signs.
+/// Returns why the document is not well-formed XML (nesting of tags, quotes, stray characters); empty if it is.
 std::string malformed(const std::string& text) {
   std::vector<std::string> open;
   for (std::size_t at = 0; at < text.size();) {
@@ -92,7 +92,7 @@ std::string malformed(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("an action in words", "[plan][to_string]") {
+TEST_CASE("to_string describes an action in words", "[plan][to_string]") {
   using plan::to_string;
   CHECK(to_string(plan::joined(plan::send(2, {3, 2}, plan::out(3), 1))) ==
         "send out[3..5) to rank 2 on channel 1 (join)");
@@ -109,7 +109,7 @@ TEST_CASE("an action in words", "[plan][to_string]") {
   CHECK(to_string(plan::send(1, {0, 0}, plan::in(0))) == "send nothing to rank 1");
 }
 
-TEST_CASE("different actions of a plan read differently", "[plan][to_string][law]") {
+TEST_CASE("different actions of a plan have different texts", "[plan][to_string][law]") {
   for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
     for (int rank = 0; rank < ranks; ++rank) {
       for (unsigned lane = 0; lane < algorithm.shape(ranks).lanes; ++lane) {
@@ -127,7 +127,7 @@ TEST_CASE("different actions of a plan read differently", "[plan][to_string][law
   });
 }
 
-TEST_CASE("the text drawing shows each action once, after what it waits for", "[plan][draw]") {
+TEST_CASE("the text drawing shows each action once, in the order of its lane", "[plan][draw]") {
   CHECK(plan::draw_text(plan::ring_all_reduce{}, 2) ==
         "ring over 2 ranks: all_reduce\n"
         "  step    0    1    2    3\n"
@@ -170,7 +170,7 @@ TEST_CASE("the SVG is well-formed, self-contained, and shows each action once", 
     for (std::size_t at = drawing.find("<g class=\"action\">"); at != std::string::npos;
          at = drawing.find("<g class=\"action\">", at + 1)) {
       const std::string group = drawing.substr(at, drawing.find("</g>", at) - at);
-      REQUIRE(count(group, "<rect") >= 1);  // something to see
+      REQUIRE(count(group, "<rect") >= 1);  // a visible part
     }
   });
 }
@@ -184,13 +184,13 @@ TEST_CASE("the SVG names each action and draws each message", "[plan][draw]") {
   CHECK(count(plan::draw_svg(plan::push_all_reduce{}, 4), "class=\"load\"") == 0);
 }
 
-TEST_CASE("a free machine and an empty vector can be drawn", "[plan][draw]") {
+TEST_CASE("a plan with zero costs and an empty vector can be drawn", "[plan][draw]") {
   const std::string drawing = plan::draw_svg(plan::ring_all_reduce{}, 3, 0, plan::cost_model{});
   CHECK(malformed(drawing) == "");
   CHECK(count(drawing, "<g class=\"action\">") == 3 * 8);
 }
 
-TEST_CASE("numbers are written the same in every locale", "[plan][draw]") {
+TEST_CASE("numbers, times and sizes have short texts with a decimal point", "[plan][draw]") {
   using plan::detail::decimal;
   CHECK(decimal(0, 2) == "0");
   CHECK(decimal(1.5, 2) == "1.5");

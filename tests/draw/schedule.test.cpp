@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Drawings: a cell per action, where the clock says; nothing that a browser would have to fetch.
+// Drawings have one cell per action, at its time, and nothing that a browser would have to fetch.
 #include "draw/count.hpp"
 #include "schedule/refusal.hpp"
 #include "schedule/schedules.hpp"
@@ -21,7 +21,7 @@ using namespace pipeline_test;
 using namespace hocket::plan::pipeline;
 using draw_test::count;
 
-TEST_CASE("a schedule as text") {
+TEST_CASE("a schedule is drawn as text") {
   CHECK(draw_text(one_forward_one_backward(2, 3)) ==
         "rank 0  F0 F1       B0--- F2 B1---    B2---\n"
         "rank 1     F0 B0--- F1 B1--- F2 B2---\n"
@@ -32,7 +32,7 @@ TEST_CASE("a schedule as text") {
         "rank 1      F0a F1a F0b B0b---- F1b B1b---- B0a---- B1a----\n"
         "held 0  1   2   3   4   4   4   4   4   3   3   3   2   2   1   1\n"
         "held 1      1   2   3   3   3   3   3   3   2   2   1   1\n");
-  // Numbers of two digits do not touch, though the columns of long actions would be narrower.
+  // Numbers of two digits do not touch, although the columns of long actions would be narrower.
   CHECK_THAT(draw_text(gpipe(1, 12), timeline_of(gpipe(1, 12)), 0.5), Catch::Contains("9  9  10 10 11 11 12 12 12"));
   CHECK_THAT(draw_text(dual_pipe(2, 4)), Catch::Contains("&B"));
   CHECK_THAT(draw_text(dual_pipe(2, 4)), Catch::Contains("F2'"));
@@ -44,7 +44,7 @@ TEST_CASE("a schedule as text") {
   CHECK(cut.size() < 300);
 }
 
-TEST_CASE("a schedule as a picture") {
+TEST_CASE("a schedule is drawn as SVG") {
   for (const schedule& plan : {one_forward_one_backward(4, 8), interleaved(4, 8, 2), zero_bubble_v(3, 7),
                                dual_pipe_v(2, 6), dual_pipe(4, 8)}) {
     const std::string picture = draw_svg(plan);
@@ -52,7 +52,7 @@ TEST_CASE("a schedule as a picture") {
     CHECK(count(picture, "<g class=\"action\">") == plan.length());
     CHECK(count(picture, "<g ") == count(picture, "</g>"));
     CHECK(count(picture, "class=\"memory\"") == static_cast<std::size_t>(plan.ranks()));
-    CHECK(count(picture, "http") == 1);  // the name of the format
+    CHECK(count(picture, "http") == 1);  // the XML namespace
     CHECK_THAT(picture, Catch::EndsWith("</svg>\n"));
   }
   const std::string picture =
@@ -63,11 +63,11 @@ TEST_CASE("a schedule as a picture") {
                              "2 activations on a rank"));
 }
 
-TEST_CASE("a plan and a run of it in one picture") {
+TEST_CASE("a plan and its run are drawn in one picture") {
   const schedule plan = one_forward_one_backward(2, 3);
   const timeline planned = timeline_of(plan);
   timeline run = planned;
-  for (timed_schedule_action& each : run) {  // the gradient of the last stage comes later, and with it all that follows
+  for (timed_schedule_action& each : run) {  // the gradient of the last stage is late, and so is all that follows
     const bool late = each.rank == 1 ? each.begin >= 2 : each.begin >= 4;
     each.begin += late;
     each.end += late;
@@ -85,13 +85,13 @@ TEST_CASE("a plan and a run of it in one picture") {
   CHECK(count(picture, "<svg ") == 3);
   CHECK(count(picture, "</svg>") == 3);
   CHECK(count(picture, "<g ") == count(picture, "</g>"));
-  CHECK(count(picture, "text-anchor=\"end\" fill=\"#6b7280\">13 ms<") == 2);  // one axis: the run is the longer one
+  CHECK(count(picture, "text-anchor=\"end\" fill=\"#6b7280\">13 ms<") == 2);  // one axis for both: the run is longer
   CHECK_THAT(picture,
              Catch::Contains("one_forward_one_backward, planned") && Catch::Contains("one_forward_one_backward, run"));
   CHECK_THAT(picture, Catch::Contains("12 ms long") && Catch::Contains("13 ms long"));
 }
 
-TEST_CASE("what stages cost, from a run") {
+TEST_CASE("measured_costs computes the costs of stages from a run") {
   const std::vector<stage_cost> each = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
   const costs given(each, 0.5);
   const costs found = measured_costs(zero_bubble(3, 4), timeline_of(zero_bubble(3, 4), given), 0.5);

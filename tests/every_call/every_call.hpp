@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All calls on a communicator, with results that are known: each of the program's sources makes them with another element type.
+/// All calls on a communicator, with known results. Each source of the program makes them with another element type.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,7 +20,7 @@
 
 namespace every_call {
 
-/// Counts what is not as it should be, and says where.
+/// Counts wrong results, and prints where they occurred.
 class findings {
  public:
   explicit findings(std::string where) : where_(std::move(where)) {}
@@ -37,7 +37,7 @@ class findings {
   int wrong_ = 0;
 };
 
-/// An operation of the user's own, which is not commutative: of two numbers that are not 0 it gives the first.
+/// A user-defined operation that is not commutative: of two numbers that are not 0 it returns the first.
 struct first_of {
   template <class T>
   T operator()(const T& a, const T& b) const {
@@ -71,7 +71,7 @@ void check_reductions(const hocket::communicator<Domain>& comm, findings& found)
     hocket::all_reduce(comm, hocket::in_place(out), hocket::maximum{}, hocket::with(hocket::recursive_doubling));
     found.check(all_are(out, all), "all_reduce of one buffer");
     hocket::all_reduce(comm, in, out, first_of{});
-    found.check(all_are(out, 1), "all_reduce by an operation of the user's own");
+    found.check(all_are(out, 1), "all_reduce by a user-defined operation");
     hocket::request started = hocket::all_reduce_async(comm, in, out, std::plus<>{}, hocket::with(hocket::ring));
     started.wait();
     found.check(all_are(out, all), "all_reduce_async");
@@ -168,7 +168,7 @@ void check_the_rest(const hocket::communicator<Domain>& comm, findings& found) {
   found.check(code == hocket::errc::invalid_argument, "a call with wrong sizes");
 }
 
-/// How many results are wrong on this rank.
+/// Number of wrong results on this rank.
 template <class T, class Domain>
 int count_wrong(const hocket::communicator<Domain>& comm, const char* where) {
   findings found(std::string(where) + ", rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size()));

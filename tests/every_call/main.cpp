@@ -2,9 +2,9 @@
 //
 //   every_call
 //
-// All calls, from two sources, over threads and, where UCX is, over processes; a transport, a plan and an observer of the
-// user's own; and life after a failure. Compiled twice: header-only, and linked with hocket::compiled. Says what is wrong, and
-// fails then.
+// Makes all calls from two sources, over threads and, if UCX is found, over processes; with a user-defined transport,
+// plan and observer; and after a failure. Compiled twice: header-only, and linked with hocket::compiled. Prints wrong
+// results, and fails if there are any.
 #include "every_call/every_call.hpp"
 
 #include "every_call/second.hpp"
@@ -29,7 +29,7 @@ namespace {
 using namespace every_call;
 using namespace std::chrono_literals;
 
-/// Endpoints of the user's own: they count what they send.
+/// User-defined endpoints that count what they send.
 class counting_endpoints : public hocket::adaptor::forwarding_endpoints<hocket::local::domain::endpoints_type> {
   using base = hocket::adaptor::forwarding_endpoints<hocket::local::domain::endpoints_type>;
 
@@ -69,7 +69,7 @@ int count_wrong_over_own_transport(int ranks) {
       const hocket::communicator<counting_domain> comm(
           std::make_shared<counting_domain>(std::make_shared<hocket::local::domain>(place, rank), sent), std::move(how),
           0);
-      wrong += count_wrong<double>(comm, "double, a transport of the user's own");
+      wrong += count_wrong<double>(comm, "double, a user-defined transport");
     });
   }
   for (auto& each : threads) each.join();
@@ -99,11 +99,11 @@ void check_own_plan(const hocket::communicator<Domain>& comm, findings& found) {
   std::vector<short> data(40, static_cast<short>(comm.rank() == 0 ? 6 : 0));
   hocket::broadcast(comm, data, hocket::root{0},
                     hocket::with(hocket::algorithm(chain_broadcast{}), hocket::observe(counts)));
-  found.check(all_are(data, 6), "broadcast by a plan of the user's own");
+  found.check(all_are(data, 6), "broadcast by a user-defined plan");
   found.check(steps == static_cast<int>(chain_broadcast::length(comm.size(), comm.rank(), 0)), "an observer");
 }
 
-/// Without the last rank, which has left.
+/// Shrinks without the last rank, which has left.
 template <class Domain>
 void check_shrink(const hocket::communicator<Domain>& comm, findings& found) {
   int one = 1, sum = 0;

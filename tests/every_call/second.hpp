@@ -10,7 +10,7 @@
 
 namespace every_call {
 
-/// All calls once more, with elements that the first source does not have: how many results are wrong.
+/// Makes all calls with elements that the first source does not use. Returns the number of wrong results.
 int count_wrong_in_second(const hocket::local::communicator& comm);
 #if defined(EVERY_CALL_OVER_UCX)
 int count_wrong_in_second(const hocket::ucx::communicator& comm);

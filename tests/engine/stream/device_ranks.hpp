@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ranks with devices that are host memory and streams that are queues: see tests/transport/cuda_ipc/host_driver.hpp.
-/// Each is a thread; whether it is also a process of its own is a number.
+/// Ranks whose devices are host memory and whose streams are queues: see tests/transport/cuda_ipc/host_driver.hpp.
+/// Each rank is a thread; a number states to which process it belongs.
 #pragma once
 
 #include "support/catch.hpp"
@@ -37,7 +37,7 @@ inline hocket::deadline soon(std::chrono::milliseconds limit = std::chrono::seco
   return hocket::deadline::after(limit);
 }
 
-/// Contributions combined by the loops of the host, between prepare and finish where the operation has these.
+/// Combines contributions by the host's element kernels, between prepare and finish if the operation has these.
 template <class Op, class T>
 void combine_on_host(const Op& op, void* to, const std::vector<const void*>& from, std::size_t count) {
   using reduction = hocket::reduction<Op, T>;
@@ -64,7 +64,7 @@ void combine_on_host(const Op& op, void* to, const std::vector<const void*>& fro
   }
 }
 
-/// What a device would do, when the queue comes to it.
+/// Enqueues a combination, as a kernel launch does on a device.
 template <class Op, class T>
 hocket::failure combine_on_queue(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
                                  std::size_t count) {
@@ -83,7 +83,7 @@ hocket::failure combine_on_queue(void* stream, const void* op, void* to, const v
   return {};
 }
 
-/// The same for all ranks.
+/// Like `combine_on_queue`, with the result for all ranks.
 template <class Op, class T>
 hocket::failure combine_to_all_on_queue(void* stream, const void* op, void* const* to, const void* const* from,
                                         std::size_t ranks, std::size_t count) {
@@ -139,11 +139,11 @@ class device_rank {
                               group_);
   }
   bool batches = true;
-  ipc::stream_handle works_on = nullptr;  ///< what the group is told of
+  ipc::stream_handle works_on = nullptr;  ///< stream that the group gets
   device_group& group() { return *group_; }
   bool joined() const { return group_ != nullptr; }
 
-  // What a program does of its own is tried once more, where a fault was meant for the library.
+  // Driver calls of the test itself are tried twice, because an injected fault is meant for the library.
   ipc::stream_handle stream(unsigned flags = ipc::stream_non_blocking) {
     ipc::stream_handle made = nullptr;
     if (driver().stream_create(&made, flags) != status::success) driver().stream_create(&made, flags);
@@ -171,7 +171,7 @@ class device_rank {
     return device_operation::bind(*group_, std::move(what), exchange(), result);
   }
 
-  /// As the end of a program does.
+  /// Frees everything, like the end of a program.
   void free_all() {
     for (const ipc::stream_handle each : streams_) driver().stream_destroy(each);
     for (const ipc::address each : buffers_) driver().mem_free(each);
@@ -191,10 +191,10 @@ class device_rank {
 enum class kind_of_ranks {
   threads,
   processes,
-  pairs  ///< of threads, and each of a process on another device than the other
+  pairs  ///< two threads in each process, on different devices
 };
 
-/// Ranks that are made, used and ended together; nothing may be left.
+/// Ranks that are created, used and ended together; no resources may be left.
 class device_ranks {
  public:
   explicit device_ranks(int ranks, kind_of_ranks kind = kind_of_ranks::processes) : all_(machine, places(ranks, kind)) {
@@ -204,17 +204,17 @@ class device_ranks {
     }
   }
 
-  /// Runs `body(rank)` on a thread each.
+  /// Runs `body(rank)` on one thread for each rank.
   void run(const std::function<void(device_rank&)>& body) {
     all_.run([&](std::size_t rank) { body(*ranks_[rank]); });
   }
 
-  /// Words by a call each.
+  /// Lets ranks write and await each word by a separate driver call.
   void without_batches() {
     for (const auto& each : ranks_) each->batches = false;
   }
 
-  /// The same for ranks with a group, which is closed then; what went wrong is a complaint.
+  /// Like `run`, with a group that is closed afterwards; a failure, or a text that `body` returns, fails the test.
   void run_in_group(const std::function<std::string(device_rank&)>& body) {
     std::vector<std::string> complaints(all_.size());
     run([&](device_rank& me) {

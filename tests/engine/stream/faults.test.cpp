@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whatever goes wrong on one rank, whenever: it is told there, but for what transport/cuda_ipc/silent_calls.hpp names; all
-// ranks end in time, with an error that says whose fault it was; results that come without an error are right; and nothing
-// is freed that a stream may still touch.
+// Any failure on one rank, at any time, is reported there, except those in transport/cuda_ipc/silent_calls.hpp. All
+// ranks end in time, with an error that names the culprit; results without an error are right; and no memory is freed
+// that a stream may still access.
 #include "engine/stream/device_ranks.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::size_t size = 100;
 
-/// Streams that run dry after a failure do so in no order: what they read and write means nothing then.
+/// After a failure streams drain in no order, so that the thread sanitizer would report races without a meaning.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool races_are_told = true;
 #else
@@ -47,13 +47,13 @@ constexpr bool races_are_told = false;
 #endif
 
 struct verdict {
-  stage hit = stage::none;  ///< where the driver's fault was met
-  stage at = stage::none;   ///< where the rank first failed
+  stage hit = stage::none;  ///< stage of the driver's fault
+  stage at = stage::none;   ///< stage of the rank's first failure
   hocket::failure failure;
   bool right = false;
 };
 
-/// Whether all ranks say so.
+/// True if `so` is true on all ranks. Collective.
 bool all_say(device_rank& me, bool so) {
   const std::byte own[] = {std::byte{so}};
   for (const std::vector<std::byte>& each : me.exchange()(own)) {
@@ -62,15 +62,15 @@ bool all_say(device_rank& me, bool so) {
   return true;
 }
 
-/// With kernels that are loaded when they are bound.
+/// A kernel that is loaded when it is bound.
 constexpr hocket::kernel::stream_kernel loaded_kernel = [] {
   hocket::kernel::stream_kernel made = queue_kernel_of<std::plus<>, float>;
   made.load = [](std::size_t) { return hocket::failure(); };
   return made;
 }();
 
-/// Everything that a rank does: three operations, one of them with scratch, and one with scratch that peers read; and one
-/// that is bound when another is gone.
+/// Runs all stages of a rank: three operations, one of them with scratch, and one with scratch that peers read; and one
+/// that is bound after another was destroyed.
 verdict life_of(device_rank& me, std::chrono::milliseconds patience = std::chrono::seconds(10),
                 const std::function<void()>& before_enqueueing = {}) {
   verdict end;
@@ -135,11 +135,11 @@ verdict life_of(device_rank& me, std::chrono::milliseconds patience = std::chron
 struct outcome {
   std::vector<verdict> ranks;
   std::string failed_call;
-  std::string words;  ///< of who tells of it
+  std::string words;  ///< that the report of the fault must contain
   bool failed = false;
   bool may_be_silent = false;
   bool leaked = false;
-  bool freed_too_soon = false;  ///< while streams used it, or a peer had it open
+  bool freed_too_soon = false;  ///< while a stream used the memory or a peer had it open
 };
 
 outcome life_with_fault(int ranks, kind_of_ranks kind, int call, status code) {
@@ -166,7 +166,7 @@ outcome life_with_fault(int ranks, kind_of_ranks kind, int call, status code) {
   return result;
 }
 
-/// `count` lives at once, as each of them mostly waits.
+/// Runs `count` lives at the same time, because each of them mostly waits.
 template <class Live>
 std::vector<outcome> lives(std::size_t count, Live live) {
   std::vector<std::future<outcome>> begun;
@@ -177,7 +177,7 @@ std::vector<outcome> lives(std::size_t count, Live live) {
 }
 constexpr std::size_t at_once = 8;
 
-/// All that must hold, whatever has failed on rank 0.
+/// Checks what must hold after any failure on rank 0.
 void check(const outcome& seen, status code) {
   const verdict& faulty = seen.ranks[0];
   INFO(seen.failed_call << " returns " << static_cast<int>(code) << " at stage " << static_cast<int>(faulty.hit));
@@ -194,7 +194,7 @@ void check(const outcome& seen, status code) {
     if (!each.failure) continue;
     CHECK_FALSE(each.failure.reason.empty());
     CHECK(each.failure.code != errc::timeout);
-    // Collective steps fail alike; from then on others hear of it.
+    // Collective steps fail with the same error on all ranks; later failures are reported to the others.
     if (rank == 0 || each.at == stage::joining || each.at == stage::binding) continue;
     CHECK(each.failure.context.peer == 0);
     CHECK(each.failure.code == errc::aborted);
@@ -212,7 +212,7 @@ void check(const outcome& seen, status code) {
 
 }  // namespace
 
-TEST_CASE("a life without faults is right, and leaves nothing") {
+TEST_CASE("a run without faults gives right results and leaks nothing") {
   for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
     const outcome seen = life_with_fault(3, kind, 1'000'000, status::unknown);
     CHECK_FALSE(seen.failed);
@@ -226,7 +226,7 @@ TEST_CASE("a life without faults is right, and leaves nothing") {
   }
 }
 
-TEST_CASE("each call of the driver fails once, in a life of two ranks and of three") {
+TEST_CASE("the failure of each single driver call is reported, with two and with three ranks") {
   if (races_are_told) return;
   // Each time with other codes.
   const std::set<status> every = every_code();
@@ -255,16 +255,16 @@ TEST_CASE("each call of the driver fails once, in a life of two ranks and of thr
         }
       }
       CHECK(call > 60);
-      CHECK(stages.size() == 6);  // each of them was met
+      CHECK(stages.size() == 6);  // each stage has failed
       CHECK(leaks == 0);
       ++round;
     }
   }
 }
 
-TEST_CASE("each function of the driver fails by every code there is, at each stage") {
+TEST_CASE("the failure of each driver function is reported, with every code and at each stage") {
   if (races_are_told) return;
-  // The first call of each function, and its first at each later stage, where a few codes will do.
+  // The first call of each function with all codes, and its first call at each later stage with a few codes.
   std::vector<int> calls;
   std::set<int> later;
   int call_count = 0;
@@ -309,8 +309,7 @@ TEST_CASE("each function of the driver fails by every code there is, at each sta
   }
 }
 
-TEST_CASE(
-    "a rank whose driver says nothing but errors from some call on joins no group, and frees nothing under the other") {
+TEST_CASE("a rank whose driver fails from some call on joins no group, and frees nothing that the other uses") {
   if (races_are_told) return;
   for (int call = 0;; ++call) {
     device_ranks all(2);
@@ -336,7 +335,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("kernels that are not loaded, or not launched, are told of as calls of the driver are") {
+TEST_CASE("failures to load or to launch a kernel are reported like failures of driver calls") {
   if (races_are_told) return;
   static constexpr auto refused = [] { return hocket::make_failure(errc::system, "no such kernel"); };
   struct {
@@ -396,7 +395,7 @@ TEST_CASE("kernels that are not loaded, or not launched, are told of as calls of
   }
 }
 
-TEST_CASE("a rank that never comes to an operation is named when the time is over") {
+TEST_CASE("a rank that does not enqueue an operation in time is named at the deadline") {
   if (races_are_told) return;
   device_ranks all(3);
   std::vector<verdict> ends(3);
@@ -410,7 +409,7 @@ TEST_CASE("a rank that never comes to an operation is named when the time is ove
   for (const std::size_t rank : {0U, 2U}) {
     INFO(ends[rank].failure.message());
     const bool named = ends[rank].failure.code == errc::timeout && ends[rank].failure.context.peer == 1;
-    const bool heard = ends[rank].failure.code == errc::aborted;  // of the other one's timeout
+    const bool heard = ends[rank].failure.code == errc::aborted;  // because of the other rank's timeout
     CHECK((named || heard));
     CHECK(ends[rank].at == stage::finishing);
   }
@@ -421,7 +420,7 @@ TEST_CASE("a rank that never comes to an operation is named when the time is ove
   CHECK(all.machine.freed_while_open == 0);
 }
 
-TEST_CASE("a rank whose process has ended is named, and the others free what is theirs") {
+TEST_CASE("a rank whose process has ended is named, and the others free their memory") {
   if (races_are_told) return;
   device_ranks all(3);
   std::atomic<bool> dead{false};
@@ -461,14 +460,14 @@ TEST_CASE("a rank whose process has ended is named, and the others free what is 
     CHECK(ends[rank].context.peer == 2);
   }
   CHECK((waits[0].code == errc::peer_lost || waits[1].code == errc::peer_lost));
-  // What was rank 2's goes with its process.
+  // The memory of rank 2 is freed with its process.
   CHECK(all.machine.freed_while_used == 0);
   all[2].free_all();
   work[2].reset();
   all[2].leave();
 }
 
-TEST_CASE("a rank whose driver says nothing but errors any more leaves its memory, and tells the others") {
+TEST_CASE("a rank whose driver fails from some call on leaves its memory allocated, and the other learns of it") {
   if (races_are_told) return;
   for (const int later : {0, 7}) {
     device_ranks all(2);

@@ -46,7 +46,7 @@ inline void must(const hocket::failure& found) {
   if (found) throw hocket::error(found);
 }
 
-/// A rank of a group on the first GPU. What fails is thrown.
+/// A rank of a group on the first GPU. Failures are thrown.
 class gpu_rank {
  public:
   gpu_rank(int rank, int ranks, hocket::transport::exchange_function exchange)
@@ -75,7 +75,7 @@ class gpu_rank {
   cudaStream_t stream() const { return stream_; }
   ipc::stream_handle handle() const { return reinterpret_cast<ipc::stream_handle>(stream_); }
   gpu_group& group() { return *group_; }
-  /// What every rank passed. Collective.
+  /// Returns the blobs that all ranks pass. Collective.
   std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> blob) { return exchange_(blob); }
 
   template <class T>
@@ -119,7 +119,7 @@ class gpu_rank {
   std::vector<void*> buffers_;
 };
 
-/// Runs `body` on threads as ranks. The result is what they have thrown.
+/// Runs `body` on threads as ranks. Returns the texts of the exceptions that they have thrown.
 inline std::vector<std::string> run_threads(int ranks, const std::function<void(gpu_rank&)>& body) {
   const auto world = std::make_shared<hocket::local::world>(ranks);
   std::vector<std::string> complaints(static_cast<std::size_t>(ranks));
@@ -140,7 +140,7 @@ inline std::vector<std::string> run_threads(int ranks, const std::function<void(
   return complaints;
 }
 
-/// The same for this process, which is a rank.
+/// Runs `body` in this process, which is a rank.
 inline void as_process(const std::function<void(gpu_rank&)>& body) {
   const auto world = hocket::bootstrap::read_environment();
   auto store = hocket::bootstrap::connect_store(world, hocket::wait_limit(soon()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Groups of ranks that order each other's streams: who may not form one hears why, on all ranks alike; handles of buffers
-// are kept as long as they hold; operations that are gone are not kept for ever.
+// Groups of ranks that order each other's streams: if there is no group, all ranks get the same reason; handles of
+// buffers are cached while they are valid; destroyed operations are not retained forever.
 #include "engine/stream/device_ranks.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -33,7 +33,7 @@ using hocket::errc;
 
 namespace {
 
-/// What ranks hear that try to form a group, each after `prepare(rank)`. Nothing may be left.
+/// Failures of ranks that try to form a group, each after `prepare(rank)`. They must be equal on all ranks.
 std::vector<hocket::failure> joining(device_ranks& all, const std::function<void(device_rank&)>& prepare,
                                      int connections = 32) {
   std::vector<hocket::failure> heard(all.drivers().size());
@@ -66,7 +66,7 @@ bool contains(const hocket::failure& found, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("ranks that don't reach each other's memory form no group, and all hear which two") {
+TEST_CASE("ranks that don't reach each other's memory form no group, and all get an error that names two of them") {
   device_ranks all(3);
   const auto heard = joining(all, [](device_rank& me) {
     if (me.rank() == 2) me.driver().spoil_reads();
@@ -76,7 +76,7 @@ TEST_CASE("ranks that don't reach each other's memory form no group, and all hea
   CHECK(all.machine.allocated() == 0);
 }
 
-TEST_CASE("where streams can't wait for words there is no group") {
+TEST_CASE("ranks whose streams can't wait for words form no group") {
   device_ranks all(2);
   const auto heard = joining(all, [](device_rank& me) {
     if (me.rank() == 1) me.driver().lose_words();
@@ -86,7 +86,7 @@ TEST_CASE("where streams can't wait for words there is no group") {
   CHECK(heard[0].context.peer == 1);
 }
 
-TEST_CASE("words whose clearing does not end are left, and there is no group") {
+TEST_CASE("ranks whose words can't be cleared in time form no group and keep the memory of the words") {
   host_machine machine;
   processes all(machine, {{1, 0}, {2, 0}});
   all.driver(0).stop_streams();
@@ -103,7 +103,7 @@ TEST_CASE("words whose clearing does not end are left, and there is no group") {
   CHECK(machine.allocated() == 1);
 }
 
-TEST_CASE("more threads than a device has connections for are told what to set") {
+TEST_CASE("the error about more threads than a device has connections for names the variable to set") {
   device_ranks threads(5, kind_of_ranks::threads);
   CHECK(contains(joining(
                      threads, [](device_rank&) {}, 8)[0],
@@ -116,7 +116,7 @@ TEST_CASE("more threads than a device has connections for are told what to set")
       processes_of_their_own, [](device_rank&) {}, 8)[0]));
 }
 
-TEST_CASE("threads on a device whose kernels come late are told what to set") {
+TEST_CASE("the error about threads on a device that loads kernels lazily names the variable to set") {
   for (const bool threads : {true, false}) {
     device_ranks all(2, threads ? kind_of_ranks::threads : kind_of_ranks::processes);
     const auto heard = joining(all, [](device_rank& me) { me.driver().load_late(); });
@@ -125,7 +125,7 @@ TEST_CASE("threads on a device whose kernels come late are told what to set") {
   }
 }
 
-TEST_CASE("threads have a group when the streams that they name have done what was on them") {
+TEST_CASE("threads form a group only when the streams that they name have completed their work") {
   device_ranks all(2, kind_of_ranks::threads);
   std::atomic<bool> released[2] = {};
   std::vector<std::string> complaints(2);
@@ -144,7 +144,7 @@ TEST_CASE("threads have a group when the streams that they name have done what w
     if (found) {
       text = found.message();
     } else if (!released[0] || !released[1]) {
-      text = "there was a group before";
+      text = "there was a group earlier";
     } else if (const hocket::failure ending = me.group().close(soon())) {
       text = ending.message();
     }
@@ -155,7 +155,7 @@ TEST_CASE("threads have a group when the streams that they name have done what w
   for (const std::string& each : complaints) CHECK(each == "");
 }
 
-TEST_CASE("handles of buffers are kept, and never given for another buffer") {
+TEST_CASE("handles of buffers are cached, and never used for another buffer") {
   host_machine machine;
   host_driver driver(machine, 1);
   const ipc::driver_context<host_driver> at{&driver, reinterpret_cast<ipc::context_handle>(std::uintptr_t{1})};
@@ -175,7 +175,7 @@ TEST_CASE("handles of buffers are kept, and never given for another buffer") {
   CHECK(to_know < to_describe);
   CHECK_FALSE(static_cast<bool>(kept.publish(buffer + 16, 64, part)));
   CHECK(part.offset == 16);
-  // Freed, and other memory made at the same address.
+  // Free the buffer, and allocate other memory at the same address.
   REQUIRE(driver.mem_free(buffer) == status::success);
   CHECK(kept.publish(buffer, 4096, again).code == errc::unreachable);
   driver.reuse(buffer);
@@ -187,7 +187,7 @@ TEST_CASE("handles of buffers are kept, and never given for another buffer") {
   driver.mem_free(new_buffer);
 }
 
-TEST_CASE("operations that are gone and done are not kept, and those under way are") {
+TEST_CASE("destroyed operations are released once they are complete") {
   device_ranks(2).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;
     float* const buffer = me.upload(samples<float>(me.rank(), 10));
@@ -209,12 +209,12 @@ TEST_CASE("operations that are gone and done are not kept, and those under way a
       work.reset();  // with scratch and mappings that the stream still uses
       most = std::max(most, me.group().in_flight());
     }
-    return most <= 8 ? "" : std::to_string(most) + " operations are kept";
+    return most <= 8 ? "" : std::to_string(most) + " operations are retained";
   });
 }
 
-TEST_CASE("a plan whose signals nobody answers is enqueued again and again") {
-  // Rank 0 tells, the others listen: without acknowledgements it could be far ahead.
+TEST_CASE("a plan whose signals are not answered can be enqueued many times") {
+  // Rank 0 signals, the others wait: without acknowledgements it could be far ahead.
   plan::listed hint("hint", {plan::collective_kind::all_gather}, 3, {.peer_pointers = true});
   hint.lane(0) = {plan::signal(1, 0), plan::signal(2, 0)};
   hint.lane(1) = {plan::wait(0, 0)};
@@ -231,7 +231,7 @@ TEST_CASE("a plan whose signals nobody answers is enqueued again and again") {
   });
 }
 
-TEST_CASE("processes tell each other by words of the host, and the end of one is seen") {
+TEST_CASE("processes signal each other by words in host memory, and detect the end of a process") {
   // A child that shares its page and its mark, and is killed.
   int pipes[2];
   REQUIRE(::pipe(pipes) == 0);
@@ -260,7 +260,7 @@ TEST_CASE("processes tell each other by words of the host, and the end of one is
   ::kill(child, SIGKILL);
   for (int i = 0; i < 1000 && !watches(1); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   CHECK(watches(1));
-  CHECK_FALSE(watches(0));  // this one
+  CHECK_FALSE(watches(0));  // this process
   ::waitpid(child, nullptr, 0);
   ::close(pipes[0]);
   ::close(pipes[1]);

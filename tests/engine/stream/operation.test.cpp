@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Plans put on streams give the bits that the host's engine gives for the same plan, in place or not, once or again and
-// again; and what is put there is what the plan lists.
+// Plans on streams give the bits that the host's engine gives for the same plan, in place or not, once or repeatedly;
+// and the enqueued steps are those of the plan.
 #include "engine/stream/device_ranks.hpp"
 #include "engine/stream/plans.hpp"
 #include "support/catch.hpp"
@@ -45,7 +45,7 @@ struct observed {
   std::vector<unsigned> steps;  ///< of each lane
   bool as_listed = true;
 
-  /// Whether each lane was seen `times` times, as it is listed.
+  /// True if each lane was observed `times` times, with the listed steps.
   bool complete(unsigned times) const {
     bool all = as_listed;
     for (unsigned lane = 0; lane < steps.size(); ++lane) {
@@ -104,7 +104,7 @@ struct device_case {
                    work);
   }
 
-  /// After it was run `times` times.
+  /// Compares the result after `times` runs.
   std::string compare(const std::vector<T>& expected, unsigned times = 1) const {
     if (!seen->complete(times)) return "steps are not those of the plan; ";
     const std::span<const T> got(out, size);
@@ -148,7 +148,7 @@ void check_plans(int ranks, kind_of_ranks kind, const std::vector<std::size_t>& 
 
 }  // namespace
 
-TEST_CASE("plans on streams give the host's bits, whatever the number of ranks and elements") {
+TEST_CASE("plans on streams give the host's bits for various numbers of ranks and elements") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
       INFO(ranks << (kind == kind_of_ranks::threads ? " threads" : " processes"));
@@ -159,14 +159,14 @@ TEST_CASE("plans on streams give the host's bits, whatever the number of ranks a
   }
 }
 
-TEST_CASE("so they do for operations that do not commute, and for sums that are wider than their elements") {
+TEST_CASE("plans on streams give the host's bits for operations that do not commute, and with wide accumulators") {
   for (const int ranks : {2, 3, 8}) {
     check_plans<affine_map>(ranks, kind_of_ranks::processes, {1, 129}, compose());
     check_plans<hocket::half>(ranks, kind_of_ranks::threads, {1, 257}, std::plus<>());
   }
 }
 
-TEST_CASE("several operations follow each other on a stream without a wait, again and again") {
+TEST_CASE("several operations can be enqueued repeatedly without a wait between them") {
   const int ranks = 5;
   const std::size_t block = 64;
   std::vector<vectors<float>> expected;
@@ -200,7 +200,7 @@ TEST_CASE("several operations follow each other on a stream without a wait, agai
   }
 }
 
-TEST_CASE("a graph of operations is replayed 1000 times, and the host counts nothing") {
+TEST_CASE("a graph of operations gives right results when it is replayed 1000 times") {
   for (const int ranks : {2, 3}) {
     device_ranks(ranks, kind_of_ranks::threads).run_in_group([&](device_rank& me) -> std::string {
       const std::plus<> op;
@@ -222,19 +222,19 @@ TEST_CASE("a graph of operations is replayed 1000 times, and the host counts not
       for (int i = 0; i < 1000 && !found; ++i) queue.replay(graph);
       if (!found) found = me.group().finish(stream, soon());
       if (found) return found.message();
-      // Modulo rounding: the sum of ranks is multiplied by their number each time.
+      // Each replay multiplies the sum of ranks by their number, except for rounding.
       double expected = ranks * (ranks + 1) / 2.0;
       for (int i = 1; i < 1000; ++i) expected *= ranks;
       for (int i = 0; i < 33; ++i) {
         if (two.out[i] != expected) return "after 1000 replays: " + std::to_string(two.out[i]);
       }
-      if (one.out[5] == 0 || three.out[7] != sample<double>(1, 7)) return "others are wrong";
+      if (one.out[5] == 0 || three.out[7] != sample<double>(1, 7)) return "other operations are wrong";
       return "";
     });
   }
 }
 
-TEST_CASE("messages are replayed, too") {
+TEST_CASE("a graph of plans with messages can be replayed") {
   const int ranks = 3;
   device_ranks(ranks, kind_of_ranks::threads).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;
@@ -263,7 +263,7 @@ TEST_CASE("messages are replayed, too") {
   });
 }
 
-TEST_CASE("what peers read of scratch is used again, and freed in the end") {
+TEST_CASE("scratch that peers read is used again by later operations, and freed at the end") {
   device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;
     const ipc::stream_handle stream = me.stream();
@@ -275,15 +275,15 @@ TEST_CASE("what peers read of scratch is used again, and freed in the end") {
       return found ? found.message() : "";
     };
     std::string text = once(100);
-    text += once(100);  // the last operation is kept until there is a next one
+    text += once(100);  // the last operation is retained until the next one
     const std::size_t before = me.group().peer_visible().size();
     for (int i = 0; i < 20; ++i) text += once(90);
-    if (me.group().peer_visible().size() != before) text += "more was lent each time; ";
+    if (me.group().peer_visible().size() != before) text += "more scratch was allocated each time; ";
     return text;
   });
 }
 
-TEST_CASE("one launch of the first rank combines for all ranks of a device, mixed with plans") {
+TEST_CASE("a fused launch of the first rank gives the host's bits on all ranks of a device, mixed with other plans") {
   for (const int ranks : {1, 2, 3, 8}) {
     for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
       for (const std::size_t block : {0U, 1U, 1001U}) {
@@ -318,7 +318,7 @@ TEST_CASE("one launch of the first rank combines for all ranks of a device, mixe
   }
 }
 
-TEST_CASE("one launch for all is refused where it can't be, in words") {
+TEST_CASE("a fused launch is refused with the reason if it is not possible") {
   device_ranks(3, kind_of_ranks::pairs).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;
     float* const buffer = me.allocate<float>(30);
@@ -346,7 +346,7 @@ TEST_CASE("one launch for all is refused where it can't be, in words") {
   });
 }
 
-TEST_CASE("what streams can't run is refused on all ranks, in words, and the group goes on") {
+TEST_CASE("plans that streams can't run are refused on all ranks with the reason, and the group stays usable") {
   device_ranks(3).run_in_group([&](device_rank& me) -> std::string {
     const std::plus<> op;
     std::string text;
@@ -354,7 +354,7 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
       device_case<float> one;
       const hocket::failure found = one.bind(me, how, 12, false, op);
       if (found.code == code && found.message().find(words) != std::string::npos) return;
-      text += std::string(how.name()) + " is not refused as it should be: " + found.message() + "; ";
+      text += std::string(how.name()) + " is not refused as expected: " + found.message() + "; ";
     };
     const auto wrong = hocket::errc::invalid_argument;
     refused(plan::push_all_reduce{}, "pushes", wrong);
@@ -400,20 +400,20 @@ TEST_CASE("what streams can't run is refused on all ranks, in words, and the gro
                                      .out = reinterpret_cast<ipc::address>(buffer + (me.rank() == 2 ? 3 : 50))},
                                     none);
     if (found.code != wrong || found.context.peer != 2) text += "overlap: " + found.message() + "; ";
-    // Only one rank's memory is of a pool.
+    // Only one rank's memory is from a pool.
     me.driver().pool_memory(me.rank() == 0);
     refused(plan::one_shot{}, "", hocket::errc::unreachable);
     me.driver().pool_memory(false);
     device_case<float> good;
     found = good.bind(me, plan::two_shot{}, 12, false, op);
-    if (good.work && good.work->enqueue(nullptr).code != wrong) text += "the default stream is taken; ";
+    if (good.work && good.work->enqueue(nullptr).code != wrong) text += "the default stream is accepted; ";
     if (!found) found = good.work->enqueue(me.stream());
     if (!found) found = good.work->finish(soon());
     return text + (found ? found.message() : "");
   });
 }
 
-TEST_CASE("threads on a device are refused a stream that waits for the default one, processes are not") {
+TEST_CASE("a stream that waits for the default stream is refused for threads on a device, and not for processes") {
   for (const kind_of_ranks kind : {kind_of_ranks::threads, kind_of_ranks::processes}) {
     device_ranks(2, kind).run_in_group([&](device_rank& me) -> std::string {
       const std::plus<> op;
@@ -422,14 +422,14 @@ TEST_CASE("threads on a device are refused a stream that waits for the default o
       if (!found) found = one.work->enqueue(me.stream(0));
       std::string text;
       if ((found.code == hocket::errc::invalid_argument) != (kind == kind_of_ranks::threads)) text = found.message();
-      if (found) found = one.work->enqueue(me.stream());  // nothing has ended
+      if (found) found = one.work->enqueue(me.stream());  // the group has not failed
       if (!found) found = one.work->finish(soon());
       return text + (found ? found.message() : "");
     });
   }
 }
 
-TEST_CASE("what a graph may replay is kept, although its operation is gone") {
+TEST_CASE("resources of operations in a graph are retained after the operations are destroyed") {
   const int ranks = 3;
   const std::plus<> op;
   const std::vector<plan::any_algorithm> all = plans_on(ranks);
@@ -446,7 +446,7 @@ TEST_CASE("what a graph may replay is kept, although its operation is gone") {
     for (std::size_t i = 0; i < all.size() && !found; ++i) found = captured[i].work->enqueue(stream);
     const host_queue::graph graph = queue.end_capture();
     for (device_case<float>& each : captured) each.work.reset();
-    for (int i = 0; i < 3 && !found; ++i) {  // to bind is to free what is over
+    for (int i = 0; i < 3 && !found; ++i) {  // binding frees complete operations
       device_case<float> other;
       found = other.bind(me, plan::one_shot{}, 64, false, op);
       if (!found) found = other.work->enqueue(stream);
@@ -455,7 +455,7 @@ TEST_CASE("what a graph may replay is kept, although its operation is gone") {
     queue.replay(graph);
     if (!found) found = me.group().finish(stream, soon());
     if (found) return found.message();
-    if (me.group().in_flight() < all.size()) return "mappings and scratch of a graph were let go";
+    if (me.group().in_flight() < all.size()) return "mappings and scratch of a graph were released";
     std::string text;
     for (std::size_t i = 0; i < all.size(); ++i) {
       text += captured[i].compare(expected[i][static_cast<std::size_t>(me.rank())]);
@@ -464,7 +464,7 @@ TEST_CASE("what a graph may replay is kept, although its operation is gone") {
   });
 }
 
-TEST_CASE("waits for what peers have written flush it, where devices can") {
+TEST_CASE("waits for peers flush their remote writes if the device can") {
   for (const bool can : {true, false}) {
     for (const bool batches : {true, false}) {
       device_ranks together(3);
@@ -479,13 +479,13 @@ TEST_CASE("waits for what peers have written flush it, where devices can") {
         if (!found) found = one.work->enqueue(me.stream());
         if (!found) found = one.work->finish(soon());
         if (found) return found.message();
-        return (me.driver().waits_without_flush == before) == can ? "" : "not as the device can";
+        return (me.driver().waits_without_flush == before) == can ? "" : "flushes do not match the device";
       });
     }
   }
 }
 
-TEST_CASE("more words than a stream takes at once are given to it one batch after the other") {
+TEST_CASE("a plan with more words than a stream accepts in one batch can be enqueued") {
   constexpr int ranks = 19;  // 5 signals to each of 18 peers, and as many waits of two words
   plan::listed everyone("everyone", {plan::collective_kind::all_gather}, ranks, {.peer_pointers = true});
   for (int rank = 0; rank < ranks; ++rank) {

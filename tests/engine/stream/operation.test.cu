@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plans on the streams of a GPU: ranks are threads of this process, or processes that share the GPU. The bits are those
-// of the host for the same plan; graphs are replayed; a process that is killed is named by the others.
+// of the host for the same plan; graphs can be replayed; the others name a process that is killed.
 #include "engine/stream/gpu_ranks.cuh"
 #include "engine/stream/plans.hpp"
 #include "kernel/device/gpu.cuh"
@@ -42,16 +42,16 @@ using plan::collective_kind;
 
 namespace {
 
-// Before anything uses CUDA: streams of 8 threads, side by side.
+// Set before any use of CUDA, so that streams of 8 threads run concurrently.
 const int more_connections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 const int kernels_at_first = ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 
-/// Runs `body` on threads as ranks. What they throw is a failure of the test.
+/// Runs `body` on threads as ranks. Exceptions fail the test.
 void on_threads(int ranks, const std::function<void(gpu_rank&)>& body) {
   for (const std::string& each : run_threads(ranks, body)) CHECK(each == "");
 }
 
-/// Runs the case with this tag, in this program, as processes: results of all.
+/// Runs the test case with this tag in processes of this program. Returns the results of all.
 std::vector<hocket::launch::process_result> on_processes(int ranks, const char* tag) {
   hocket::launch::process_options how;
   how.capture_output = true;
@@ -64,8 +64,8 @@ std::vector<hocket::launch::process_result> on_processes(int ranks, const char* 
   return hocket::launch::run_processes(ranks, body, how);
 }
 
-/// What the host makes of it. That takes a thread for each rank, so ranks that are threads share it: `bind`, for which
-/// the caller holds it, ends when all have asked.
+/// The host's result. Computing it takes a thread for each rank, so ranks that are threads share it: the caller holds
+/// it during `bind`, which ends after all ranks have called this function.
 template <class T, class Op>
 std::shared_ptr<const vectors<T>> shared_on_host(const plan::any_algorithm& how, int ranks, std::size_t block,
                                                  const Op& op) {
@@ -126,7 +126,7 @@ void run_plans(gpu_rank& me, const std::vector<std::size_t>& blocks, const Op& o
   }
 }
 
-/// One launch of the first rank for all; on odd ranks in place.
+/// Checks one launch of the first rank for all ranks; odd ranks are in place.
 void run_fused(gpu_rank& me) {
   const std::plus<> op;
   for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1001}, std::size_t{300'007}}) {
@@ -159,7 +159,7 @@ void run_all_plans(gpu_rank& me) {
   run_plans<affine_map>(me, {129}, compose());
 }
 
-/// Two operations, of which the second one changes what it works on.
+/// Replays a graph of two operations, of which the second one changes its own input.
 void replay_graph(gpu_rank& me) {
   const std::plus<> op;
   const std::size_t count = 1000;
@@ -197,7 +197,7 @@ void replay_graph(gpu_rank& me) {
   check_cuda(cudaGraphExecDestroy(ready));
   check_cuda(cudaGraphDestroy(graph));
   double expected = 1;
-  for (int i = 1; i < replays; ++i) expected *= me.size();  // beyond 2^1023 that is infinity, here as there
+  for (int i = 1; i < replays; ++i) expected *= me.size();  // beyond 2^1023 both are infinity
   const std::vector<double>& host = (*of_all)[static_cast<std::size_t>(me.rank())];
   const std::vector<double> got = me.download(out, count);
   if (!same_bytes<double>(got, host)) throw std::runtime_error("two_shot: " + first_difference<double>(got, host));
@@ -206,7 +206,7 @@ void replay_graph(gpu_rank& me) {
   }
 }
 
-/// The first work of all ranks' streams, at the same time: an operation, or a graph of one.
+/// Starts the first work of all ranks' streams at the same time: an operation, or a graph of one.
 void start_at_once(gpu_rank& me, bool graph) {
   const std::plus<> op;
   float* const buffer = me.allocate<float>(100);
@@ -253,7 +253,7 @@ void check_processes(int ranks, const char* tag) {
 
 }  // namespace
 
-TEST_CASE("a real driver is what groups and operations are made for") {
+TEST_CASE("groups and operations can be instantiated with the real driver") {
   STATIC_REQUIRE(std::is_same_v<decltype(gpu_group::in_flight_operation::passed), ipc::owned_event<ipc::driver>>);
   CHECK(more_connections == 0);
 }
@@ -268,7 +268,7 @@ TEST_CASE("threads of one GPU: a graph is replayed 1000 times", "[gpu]") {
   for (const int ranks : {2, 4, 8}) on_threads(ranks, replay_graph);
 }
 
-TEST_CASE("threads of one GPU: streams that begin at once do not hold each other up", "[gpu]") {
+TEST_CASE("threads of one GPU: streams that start at the same time do not block each other", "[gpu]") {
   if (gpu_is_missing()) return;
   for (int round = 0; round < 20; ++round) {
     on_threads(8, [&](gpu_rank& me) { start_at_once(me, round % 2 == 1); });
@@ -285,7 +285,7 @@ TEST_CASE("processes of one GPU: a graph is replayed 1000 times", "[gpu]") {
   for (const int ranks : {2, 4, 8}) check_processes(ranks, "[.graph_of_a_process]");
 }
 
-TEST_CASE("processes of one GPU: one that is killed is named by the others, and the GPU can be used", "[gpu]") {
+TEST_CASE("processes of one GPU: the others name a process that is killed, and the GPU stays usable", "[gpu]") {
   if (gpu_is_missing()) return;
   const auto results = on_processes(3, "[.killed_process]");
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
@@ -296,7 +296,7 @@ TEST_CASE("processes of one GPU: one that is killed is named by the others, and 
   CHECK(usable.values() == std::vector<int>{1, 2, 3});
 }
 
-// What the processes run. Hidden cases are run by `~[gpu]`, too, and do nothing then.
+// The code of the processes. `~[gpu]` runs hidden cases, too, which do nothing then.
 
 TEST_CASE("a process runs all plans", "[.plans_of_a_process]") {
   if (is_rank()) as_process(run_all_plans);

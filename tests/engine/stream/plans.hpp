@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The plans that streams run, and what the host's engine makes of them.
+/// The plans that streams run, and their results in the host's engine.
 #pragma once
 
 #include "support/elements.hpp"
@@ -53,7 +53,7 @@ inline std::vector<hocket::plan::any_algorithm> plans_on(int ranks) {
   return all;
 }
 
-/// Whether it combines in the order of ranks, as operations that do not commute need.
+/// True if the plan combines in rank order, as operations that do not commute need.
 inline bool keeps_rank_order(const hocket::plan::any_algorithm& how, int ranks) {
   return !how.collective().reduces() || how.shape(ranks).order <= hocket::plan::combination_order::rank_order;
 }
@@ -70,7 +70,7 @@ inline std::size_t elements(const hocket::plan::any_algorithm& how, hocket::plan
   return own ? block : block * blocks;
 }
 
-/// What every rank gets on the host.
+/// Results of all ranks on the host.
 template <class T, class Op>
 vectors<T> on_host(const hocket::plan::any_algorithm& how, int ranks, std::size_t block, const Op& op) {
   vectors<T> results(static_cast<std::size_t>(ranks));
