@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Another thread ends a call, or what makes a communicator of another, while a rank does not come.
+// Another thread aborts a call, or the creation of a communicator, that waits for a missing rank.
 // unsanitized: it measures
 #include "support/abort_latency.hpp"
 #include "support/thread_ranks.hpp"
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Rank 0 of `ranks` is in `call`, and so are the others but rank 1, which is not until it is over.
+/// All ranks run `call`, except rank 1, which ends when the call of rank 0 has been aborted.
 template <class Call>
 void check_among(int ranks, const std::string& name, Call call) {
   abort_latency found(name + ", " + std::to_string(ranks) + " ranks");
@@ -38,7 +38,7 @@ void check_among(int ranks, const std::string& name, Call call) {
           me.complain("no error");
         } catch (const hocket::error& heard) {
           if (heard.code() == hocket::errc::aborted)
-            me.check(heard.context().peer == 0, "names another than who aborted");
+            me.check(heard.context().peer == 0, "does not name the rank that aborted");
         }
       }
       while (me.rank() == 1 && !over.load()) std::this_thread::sleep_for(1ms);
@@ -67,7 +67,7 @@ void check(const std::string& name, Call call) {
 
 }  // namespace
 
-TEST_CASE("abort ends collectives while a rank does not come, and the others hear of it") {
+TEST_CASE("abort ends collectives that wait for a missing rank, and the other ranks get an error") {
   for (const std::size_t size : {std::size_t{2}, std::size_t{10'000}}) {
     const std::vector<float> in(size);
     check("all_reduce of threads, " + std::to_string(size) + " elements", [&](hocket::local::communicator& comm) {
@@ -81,7 +81,7 @@ TEST_CASE("abort ends collectives while a rank does not come, and the others hea
   }
 }
 
-TEST_CASE("abort ends an exact sum before all of it has become such a sum") {
+TEST_CASE("abort ends an exact all_reduce of a large vector, which takes long to convert") {
   const std::vector<double> in(500'000, 0.1);
   check("exact all_reduce of threads", [&](hocket::local::communicator& comm) {
     std::vector<double> out(in.size());
@@ -89,11 +89,11 @@ TEST_CASE("abort ends an exact sum before all of it has become such a sum") {
   });
 }
 
-TEST_CASE("abort ends split while a rank does not come") {
+TEST_CASE("abort ends a split that waits for a missing rank") {
   check("split of threads", [](hocket::local::communicator& comm) { hocket::split(comm, hocket::color{0}); });
 }
 
-TEST_CASE("abort ends shrink while a rank does not come") {
+TEST_CASE("abort ends a shrink that waits for a missing rank") {
   check("shrink of threads", [](hocket::local::communicator& comm) {
     if (comm.rank() == 0) {
       hocket::shrink(comm);
@@ -103,10 +103,10 @@ TEST_CASE("abort ends shrink while a rank does not come") {
   });
 }
 
-TEST_CASE("abort ends a call also after its deadline, while it finds out whom to blame") {
-  // Which takes up to a quarter of the deadline.
+TEST_CASE("abort ends a call also after its deadline, while it determines the culprit") {
+  // Determining the culprit takes up to a quarter of the deadline.
   for (const int ranks : {2, 5}) {
-    abort_latency found("all_reduce that is late, " + std::to_string(ranks) + " ranks");
+    abort_latency found("all_reduce past its deadline, " + std::to_string(ranks) + " ranks");
     while (found.wants_more()) {
       std::atomic<bool> over{false};
       latency took;
@@ -136,20 +136,20 @@ TEST_CASE("abort ends a call also after its deadline, while it finds out whom to
   }
 }
 
-TEST_CASE("who was aborted can shrink with the others") {
+TEST_CASE("after an abort, all ranks can shrink together") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_ranks(ranks, [](thread_rank& me) {
       if (me.rank() == 0) me.comm().abort();
       std::vector<float> data(2);
       me.expect(hocket::errc::aborted, [&] { hocket::all_reduce(me.comm(), hocket::in_place(data)); });
       auto next = hocket::shrink(me.comm());
-      me.check(next.size() == me.size(), "not all are left");
+      me.check(next.size() == me.size(), "a rank is missing");
       hocket::all_reduce(next, hocket::in_place(data));
     });
   }
 }
 
-TEST_CASE("an abort within shrink ends it on all ranks, also on one that comes later, and all may call it again") {
+TEST_CASE("an abort within shrink ends it on all ranks, also on a late one, and all can call it again") {
   for (const int ranks : {2, 3, 5}) {
     std::atomic<int> ended{0};
     on_ranks(ranks, [&](thread_rank& me) {
@@ -158,7 +158,7 @@ TEST_CASE("an abort within shrink ends it on all ranks, also on one that comes l
         if (!cause || me.rank() == 0) return;
         me.check(cause->context().peer == 0 &&
                      std::string(cause->what()).find("rank 0 reports: abort() was") != std::string::npos,
-                 [&] { return std::string("says another thing: ") + cause->what(); });
+                 [&] { return std::string("wrong message: ") + cause->what(); });
       };
       std::thread other([&] {
         if (me.rank() != 0) return;
@@ -172,7 +172,7 @@ TEST_CASE("an abort within shrink ends it on all ranks, also on one that comes l
       other.join();
       me.check(std::chrono::steady_clock::now() - begin < 5s, "it took too long");
       auto next = hocket::shrink(me.comm());
-      me.check(next.size() == me.size(), "not all are left");
+      me.check(next.size() == me.size(), "a rank is missing");
       std::vector<float> data(2);
       hocket::all_reduce(next, hocket::in_place(data));
     });

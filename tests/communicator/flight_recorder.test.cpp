@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// After a failure each rank leaves a record of what it did last, where the user wants one, and nowhere else; and that never
-// stands in the way of the failure itself.
+// After a failure, each rank writes a record of its last calls to the directory that the user has set, and nowhere
+// else. Writing it never changes the failure itself.
 #include "support/scratch.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -23,12 +23,12 @@ using hocket::errc;
 
 namespace {
 
-/// How the name of a record begins, before the time at which the communicator was made.
+/// Start of the file name of a record, before the time at which the communicator was made.
 std::string name_of(int communicator, int rank) {
   return "hocket-flight-communicator" + std::to_string(communicator) + "-rank" + std::to_string(rank) + '-';
 }
 
-/// The one record in `folder` whose name begins like this; empty if there is none.
+/// The record in `folder` whose name begins with `name`; empty if there is not exactly one.
 std::string record_in(const std::string& folder, const std::string& name) {
   std::vector<std::string> found;
   for (const auto& each : std::filesystem::directory_iterator(folder)) {
@@ -45,7 +45,7 @@ int count_of(const std::string& text, const std::string& what) {
 
 bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
-/// The line of `text` in which `what` is; empty if there is none.
+/// The line of `text` that contains `what`; empty if there is none.
 std::string line_with(const std::string& text, const std::string& what) {
   const std::size_t at = text.find(what);
   if (at == std::string::npos) return "";
@@ -53,7 +53,7 @@ std::string line_with(const std::string& text, const std::string& what) {
   return text.substr(begin, text.find('\n', at) - begin);
 }
 
-/// The number behind `"name":` in `line`; -1 if there is none.
+/// The number after `"name":` in `line`; -1 if there is none.
 std::int64_t number(const std::string& line, const std::string& name) {
   const std::size_t at = line.find('"' + name + "\":");
   return at == std::string::npos ? -1 : std::stoll(line.substr(at + name.size() + 3));
@@ -66,7 +66,7 @@ void reduce(const hocket::local::communicator& comm, std::size_t size = 1000, st
 
 }  // namespace
 
-TEST_CASE("flight recorder: the log keeps the last calls, and its own length") {
+TEST_CASE("flight recorder: the log retains the last calls, and its length is bounded") {
   hocket::detail::call_log log;
   CHECK(log.find(1) == nullptr);
   for (std::uint32_t i = 0; i < 100; ++i) log.add({1 + 3 * i, 3, i});
@@ -83,7 +83,7 @@ TEST_CASE("flight recorder: the log keeps the last calls, and its own length") {
   CHECK(log.times_of_call(99) != nullptr);
 }
 
-TEST_CASE("flight recorder: nothing is written unless a directory was named") {
+TEST_CASE("flight recorder: nothing is written unless a directory was set") {
   const scratch_directory here;
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(here.path());
@@ -96,7 +96,7 @@ TEST_CASE("flight recorder: nothing is written unless a directory was named") {
   CHECK(here.names().empty());
 }
 
-TEST_CASE("flight recorder: nothing is written where nothing failed") {
+TEST_CASE("flight recorder: nothing is written if nothing has failed") {
   const scratch_directory here;
   on_ranks(3, [&](thread_rank& me) {
     me.comm().set_flight_recorder(here.path());
@@ -113,14 +113,14 @@ TEST_CASE("flight recorder: nothing is written where nothing failed") {
   CHECK(here.names().empty());
 }
 
-TEST_CASE("flight recorder: all ranks leave a record of a timeout, with where each was") {
+TEST_CASE("flight recorder: all ranks write a record of a timeout, with the position of each rank") {
   for (const int ranks : {2, 3, 5}) {
     const scratch_directory here;
     std::atomic<int> failed{0};
     const auto begin = std::chrono::system_clock::now().time_since_epoch();
     on_ranks(ranks, [&](thread_rank& me) {
       me.comm().set_flight_recorder(here.path() + "/records");
-      for (int i = 0; i < 40; ++i) reduce(me.comm(), 2);  // more than are kept, and brief
+      for (int i = 0; i < 40; ++i) reduce(me.comm(), 2);  // more than are retained, and short
       reduce(me.comm());
       while (me.rank() == 1 && failed < ranks - 1) std::this_thread::sleep_for(1ms);
       me.expect(errc::timeout, [&] { reduce(me.comm(), 1000, me.rank() == 1 ? 30s : 100ms); });
@@ -140,7 +140,7 @@ TEST_CASE("flight recorder: all ranks leave a record of a timeout, with where ea
       CHECK(count_of(text, "\"call\":") == 32);
       CHECK(count_of(text, "{\"end_of_record\":1}\n") == 1);
       const std::string last = line_with(text, "\"call\":42");
-      CHECK(last.empty() == (rank == 1));  // it has not come to that call
+      CHECK(last.empty() == (rank == 1));  // it has not reached that call
       if (rank != 1) CHECK(number(last, "over") == 0);
       if (rank != 1) CHECK(number(last, "awaits") == 1);
       CHECK(number(line_with(text, "\"call\":41"), "over") == 1);
@@ -155,7 +155,7 @@ TEST_CASE("flight recorder: all ranks leave a record of a timeout, with where ea
   }
 }
 
-TEST_CASE("flight recorder: the first failure is kept, however it comes") {
+TEST_CASE("flight recorder: the first failure is recorded, whatever its cause") {
   SECTION("aborted from another thread") {
     const scratch_directory here;
     on_ranks(3, [&](thread_rank& me) {
@@ -183,7 +183,7 @@ TEST_CASE("flight recorder: the first failure is kept, however it comes") {
     });
     for (int rank = 0; rank < 3; ++rank) CHECK(number(record_in(here.path(), name_of(0, rank)), "code") == 6);
   }
-  SECTION("an operation that was started") {
+  SECTION("an asynchronous operation") {
     const scratch_directory here;
     std::atomic<int> failed{0};
     on_ranks(2, [&](thread_rank& me) {
@@ -197,7 +197,7 @@ TEST_CASE("flight recorder: the first failure is kept, however it comes") {
       hocket::request begun = hocket::all_reduce_async(me.comm(), hocket::in_place(data), std::plus<>{},
                                                        hocket::with(hocket::timeout(50ms)));
       const auto text = hocket::flight_record(me.comm());
-      me.check(number(line_with(text, "\"call\":1,"), "awaits") == 1, [&] { return "nothing is under way: " + text; });
+      me.check(number(line_with(text, "\"call\":1,"), "awaits") == 1, [&] { return "no call in flight: " + text; });
       while (!begun.test()) std::this_thread::yield();
       ++failed;
       me.expect(errc::timeout, [&] { begun.wait(); });
@@ -205,7 +205,7 @@ TEST_CASE("flight recorder: the first failure is kept, however it comes") {
     for (int rank = 0; rank < 2; ++rank) CHECK(number(record_in(here.path(), name_of(0, rank)), "first_on") == 0);
     CHECK(number(line_with(record_in(here.path(), name_of(0, 0)), "\"call\":1,"), "over") == 0);
   }
-  SECTION("a rank that makes no call any more") {
+  SECTION("a rank that makes no more calls") {
     const scratch_directory here;
     std::atomic<int> failed{0};
     on_ranks(3, [&](thread_rank& me) {
@@ -249,7 +249,7 @@ TEST_CASE("flight recorder: the first failure is kept, however it comes") {
   }
 }
 
-TEST_CASE("flight recorder: a place that can't be written changes nothing") {
+TEST_CASE("flight recorder: a directory that can't be written does not change the errors") {
   for (const std::string place : {"/proc/self/nowhere", "/dev/null", "/nowhere/at/all"}) {
     on_ranks(2, [&](thread_rank& me) {
       me.comm().set_flight_recorder(place);
@@ -260,15 +260,15 @@ TEST_CASE("flight recorder: a place that can't be written changes nothing") {
   }
 }
 
-TEST_CASE("flight recorder: parts of a communicator have records of their own, by ranks of the world") {
+TEST_CASE("flight recorder: parts of a communicator have their own records, named by the ranks of the world") {
   const scratch_directory here;
   on_ranks(4, [&](thread_rank& me) {
     me.comm().set_flight_recorder(here.path());
     auto part = hocket::split(me.comm(), hocket::color{me.rank() % 2});
-    hocket::barrier(me.comm());  // all have their part
+    hocket::barrier(me.comm());  // all ranks have their part
     if (me.rank() == 3) part.abort();
     if (me.rank() % 2 == 1) me.expect(errc::aborted, [&] { reduce(part); });
-    hocket::barrier(me.comm());  // that has not failed
+    hocket::barrier(me.comm());  // the whole has not failed
   });
   CHECK(here.names().size() == 2);
   CHECK(number(record_in(here.path(), name_of(1, 1)), "rank") == 0);
@@ -278,7 +278,7 @@ TEST_CASE("flight recorder: parts of a communicator have records of their own, b
   CHECK(has(text, "\"members\":[1,3]"));
 }
 
-TEST_CASE("flight recorder: simulated ranks leave records too") {
+TEST_CASE("flight recorder: simulated ranks write records, too") {
   const scratch_directory here;
   {
     hocket::sim::world world(2);

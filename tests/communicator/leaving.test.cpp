@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A rank that leaves a communicator in order fails only those that still wait for it: soon, and by name.
+// If a rank leaves a communicator normally, only ranks that still wait for it fail: soon, with an error that names it.
 #include "support/catch.hpp"
 
 #include <hocket/hocket.hpp>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 using communicator = hocket::local::communicator;
 
-/// Rank 1 of 3 does `leave` and ends, the others `call`. What these two failed with, and how long both took.
+/// Rank 1 of 3 runs `leave` and ends, the others run `call`. Failures of these two, and the duration of the run.
 struct ends {
   hocket::failure first, last;
   clock::duration took;
@@ -52,7 +52,7 @@ void reduce(communicator& comm, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("whoever waits for a rank that has left hears so") {
+TEST_CASE("a rank that waits for a rank that has left gets peer_lost with the name of that rank") {
   for (const std::size_t size : {std::size_t{2}, std::size_t{1000}, std::size_t{100'000}}) {
     INFO(size << " elements");
     const ends found = after([](communicator&) {}, [&](communicator& comm) { reduce(comm, size); });
@@ -65,7 +65,7 @@ TEST_CASE("whoever waits for a rank that has left hears so") {
   }
 }
 
-TEST_CASE("a rank that leaves when others need nothing of it any more fails nobody") {
+TEST_CASE("a rank that leaves when no other rank needs it causes no failure") {
   const ends found = after([](communicator& comm) { reduce(comm, 1000); },
                            [](communicator& comm) {
                              reduce(comm, 1000);
@@ -78,7 +78,7 @@ TEST_CASE("a rank that leaves when others need nothing of it any more fails nobo
   CHECK_FALSE(found.last);
 }
 
-TEST_CASE("who has aborted and is in no call tells the others when it leaves") {
+TEST_CASE("a rank that has aborted and is in no call reports this to the others when it leaves") {
   const ends found = after([](communicator& comm) { comm.abort(); }, [](communicator& comm) { reduce(comm, 1000); });
   CHECK(found.first.code == hocket::errc::aborted);
   CHECK(found.last.code == hocket::errc::aborted);
@@ -86,7 +86,7 @@ TEST_CASE("who has aborted and is in no call tells the others when it leaves") {
   CHECK(found.took < 10s);
 }
 
-TEST_CASE("where a rank is told of a failure, and not what it is, its deadline holds, and nobody is blamed") {
+TEST_CASE("a rank that learns of a failure without its cause keeps its deadline and names no culprit") {
   for (const auto timeout : {50ms, 500ms}) {
     hocket::failure cause;
     clock::duration took{};
@@ -111,7 +111,7 @@ TEST_CASE("where a rank is told of a failure, and not what it is, its deadline h
   }
 }
 
-TEST_CASE("what another rank reports, and an earlier failure, are quoted without brackets") {
+TEST_CASE("reports of other ranks and earlier failures are quoted without brackets") {
   std::vector<std::string> messages(6);
   std::atomic<int> met{0};
   hocket::local::run(3, [&](auto comm) {
@@ -144,7 +144,7 @@ TEST_CASE("what another rank reports, and an earlier failure, are quoted without
   }
 }
 
-TEST_CASE("a duration beyond what nanoseconds can count waits for ever") {
+TEST_CASE("a timeout beyond the range of nanoseconds does not expire early") {
   hocket::local::run(2, [](auto comm) {
     comm.set_timeout(std::chrono::hours::max());
     std::this_thread::sleep_for(comm.rank() == 0 ? 50ms : 0ms);

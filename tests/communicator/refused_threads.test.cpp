@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Threads as ranks where the system starts no more of them.
+// Threads as ranks if the system can't start all of them.
 // unsanitized: sanitizers need more addresses than this leaves
 #include "support/catch.hpp"
 
@@ -48,7 +48,7 @@ class room_for_three_threads {
 
 }  // namespace
 
-TEST_CASE("threads that can't be started are an error in words, and those that were end") {
+TEST_CASE("a thread that can't be started is an error that gives its number, and the started threads end") {
   std::atomic<int> begun{0};
   hocket::failure found;
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Operations are numbered with 32 bits: what ranks know of each other holds after more of them, too.
+// Operations have 32-bit sequence numbers: what ranks know of each other stays right when these wrap around.
 #include "support/catch.hpp"
 
 #include <hocket/hocket.hpp>
@@ -22,8 +22,8 @@ namespace {
 using namespace std::chrono_literals;
 using communicator = hocket::local::communicator;
 
-/// Small sums, one of them with a rank that comes late, between operations by messages alone. What goes wrong; empty if
-/// nothing.
+/// Small sums, one of them with late ranks, and operations by messages alone. Returns what has failed; empty if nothing
+/// has.
 std::string talk(communicator& comm) {
   const int ranks = comm.size();
   const auto options = hocket::with(hocket::push, hocket::timeout(5s));
@@ -50,7 +50,7 @@ std::string talk(communicator& comm) {
   return sum == ranks && later == ranks ? "" : "wrong sums";
 }
 
-/// What goes wrong in `talk` after operations of which nobody knows but by their numbers: `skip` adds a few of them.
+/// Returns what fails in `talk` after operations that only take sequence numbers; `skip` adds some of them.
 std::string talk_after(int ranks, std::uint32_t operations,
                        const std::function<void(communicator&, std::uint32_t)>& skip) {
   std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
@@ -65,7 +65,7 @@ std::string talk_after(int ranks, std::uint32_t operations,
     }
     together.arrive_and_wait();
     wrong[static_cast<std::size_t>(comm.rank())] = talk(comm);
-    together.arrive_and_wait();  // whoever has failed leaves nobody alone in a call
+    together.arrive_and_wait();  // a rank that has failed leaves no other rank alone in a call
   });
   std::string all;
   for (const std::string& each : wrong) all += each;
@@ -74,7 +74,7 @@ std::string talk_after(int ranks, std::uint32_t operations,
 
 }  // namespace
 
-TEST_CASE("ranks go on after more small operations than there are numbers") {
+TEST_CASE("operations give right results when their sequence numbers pass 2^31 and wrap around") {
   for (const int ranks : {2, 3}) {
     for (const std::uint32_t operations : {0x7fff'ffc0U, 0x8000'0040U, 0xffff'fff0U}) {
       INFO(ranks << " ranks, after " << operations << " operations");
@@ -86,7 +86,7 @@ TEST_CASE("ranks go on after more small operations than there are numbers") {
   }
 }
 
-TEST_CASE("ranks go on after as many operations that looked at no flag", "[.slow]") {
+TEST_CASE("operations give right results after 2^31 operations that have checked no flag", "[.slow]") {
   CHECK(talk_after(2, 0x8000'0040U, [](communicator& comm, std::uint32_t step) {
           auto& state = hocket::detail::communicator_access::state(comm);
           for (std::uint32_t i = 0; i < step; ++i) state.complete(state.take_sequence());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// Processes that are killed or stopped at any moment: of a stream of mixed collectives, while they connect, split, shrink
-// and end.
-// Every survivor hears of it within a second (three over the network) and is told the right name, while the deadline of its
-// calls is a minute away; the survivors shrink and go on with right results, and nothing is left behind.
+// Processes are killed or stopped at random times: in a stream of mixed collectives, and while they connect, split,
+// shrink and end.
+// Every survivor gets an error that names the right rank within a second (three over the network), while the deadline
+// of its calls is a minute away; the survivors shrink and continue with right results, and nothing is left behind.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -36,10 +36,10 @@ using namespace ucx_test;
 using hocket::errc;
 using clock = std::chrono::steady_clock;
 
-/// What processes tell the test, in memory that all of them share.
+/// What processes report to the test, in memory that all of them share.
 struct blackboard {
   static constexpr std::size_t most_ranks = 8;
-  std::atomic<int> met{0};  ///< ranks for which the time has come that others may die
+  std::atomic<int> met{0};  ///< number of ranks after which others may be killed
   std::atomic<std::int64_t> died_at{0};
   std::atomic<std::int64_t> noticed_at[most_ranks] = {};
 };
@@ -63,7 +63,7 @@ class shared_blackboard {
 
 std::int64_t now() { return clock::now().time_since_epoch().count(); }
 
-/// One call of a stream that is the same on all ranks. Checks its result.
+/// Makes one call of a stream that is the same on all ranks, and checks its result.
 void call(communicator& comm, findings& found, std::mt19937& random) {
   static constexpr std::size_t sizes[] = {1, 3, 100, 5000, 70'000};
   const std::size_t size = sizes[random() % std::size(sizes)];
@@ -97,7 +97,7 @@ void call(communicator& comm, findings& found, std::mt19937& random) {
   }
 }
 
-/// Kills this process, or stops it, a while after `ranks` ranks have met.
+/// Kills or stops this process, `moment` after `ranks` ranks have met.
 class doom {
  public:
   doom(const shared_blackboard& board, int ranks, std::chrono::microseconds moment, int signal = SIGKILL)
@@ -116,7 +116,7 @@ class doom {
   std::thread killer_;
 };
 
-/// One run of some ranks, of which `victims` are killed after `moment`.
+/// One run of `ranks` ranks, of which `victims` are killed after `moment`.
 struct trial {
   int ranks;
   const route& way;
@@ -130,7 +130,7 @@ struct trial {
   }
 };
 
-/// Runs `body(world, findings, board)` on each rank. Returns what went wrong but for the deaths of the victims, and adds to
+/// Runs `body(world, findings, board)` on each rank. Returns all failures except the kills of the victims, and adds to
 /// `milliseconds` how long each survivor took to notice.
 template <class Body>
 std::string run(const trial& what, std::vector<double>& milliseconds, Body body) {
@@ -141,7 +141,7 @@ std::string run(const trial& what, std::vector<double>& milliseconds, Body body)
   for (const int victim : what.victims) {
     auto& end = results[static_cast<std::size_t>(victim)];
     if (end.signal != SIGKILL || end.timed_out) {
-      text += "rank " + std::to_string(victim) + " was not killed, but ended by itself with status " +
+      text += "rank " + std::to_string(victim) + " was not killed, but ended with status " +
               std::to_string(end.exit_code) + " or signal " + std::to_string(end.signal) + ":\n" + end.output;
     }
     end = {};
@@ -156,7 +156,7 @@ std::string run(const trial& what, std::vector<double>& milliseconds, Body body)
   return text;
 }
 
-/// Calls without end, until one fails; notes when. Returns why.
+/// Repeats calls until one fails, and records when. Returns the cause.
 template <class Act>
 hocket::failure until_failure(const shared_blackboard& board, int rank, Act act) {
   try {
@@ -169,10 +169,10 @@ hocket::failure until_failure(const shared_blackboard& board, int rank, Act act)
 
 void expect_loss(const trial& what, findings& found, const hocket::failure& cause) {
   found.expect(cause.code == errc::peer_lost, "another error than peer_lost: " + cause.message());
-  found.expect(what.is_victim(cause.context.peer), "the wrong rank is blamed: " + cause.message());
+  found.expect(what.is_victim(cause.context.peer), "the error names the wrong rank: " + cause.message());
 }
 
-/// Shrinks until a communicator works whose ranks are all that are not victims; then it must give right results.
+/// Shrinks until a communicator of exactly the ranks that are no victims works, which must then give right results.
 void go_on(communicator comm, const trial& what, int rank, findings& found) {
   std::vector<int> expected;
   for (int each = 0; each < what.ranks; ++each) {
@@ -200,7 +200,7 @@ void go_on(communicator comm, const trial& what, int rank, findings& found) {
   found.expect(false, "no communicator of the survivors after four rounds");
 }
 
-// ── When they die ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── When they are killed ─────────────────────────────────────────────────────────────────────────────────────────────
 
 std::string during_stream(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
@@ -227,10 +227,10 @@ std::vector<int> processes_of(const communicator& comm) {
 
 void expect_timeout(const trial& what, findings& found, const hocket::failure& cause) {
   found.expect(cause.code == errc::timeout, "another error than timeout: " + cause.message());
-  found.expect(what.is_victim(cause.context.peer), "the wrong rank is blamed: " + cause.message());
+  found.expect(what.is_victim(cause.context.peer), "the error names the wrong rank: " + cause.message());
 }
 
-/// Kills the victims once all others have given up waiting for them.
+/// Kills the victims once all others have stopped waiting for them.
 void kill_stopped(const trial& what, const shared_blackboard& board, const std::vector<int>& processes) {
   for (int rank = 0; rank < what.ranks; ++rank) {
     const auto last = clock::now() + 20s;
@@ -241,7 +241,7 @@ void kill_stopped(const trial& what, const shared_blackboard& board, const std::
   for (const int victim : what.victims) ::kill(processes[static_cast<std::size_t>(victim)], SIGKILL);
 }
 
-/// The victim is stopped, and killed when all others have given up waiting for it.
+/// The victim is stopped, and killed when all others have stopped waiting for it.
 std::string stopped_in_stream(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
@@ -259,7 +259,7 @@ std::string stopped_in_stream(const trial& what, std::vector<double>& millisecon
   });
 }
 
-/// The victim is stopped while all shrink, or in the first call after it, and killed when all others have given up.
+/// The victim is stopped while all shrink, or in the first call after it, and killed when all others have timed out.
 std::string stopped_in_shrink(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
@@ -269,7 +269,7 @@ std::string stopped_in_shrink(const trial& what, std::vector<double>& millisecon
     comm.set_timeout(400ms);
     std::optional<doom> end;
     if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(40'000), SIGSTOP);
-    std::vector<communicator> ended;  // kept, as to close a connection to who is stopped takes half a second
+    std::vector<communicator> ended;  // retained, as closing a connection to a stopped rank takes half a second
     const hocket::failure cause = until_failure(board, where.rank, [&] {
       ended.push_back(std::exchange(comm, hocket::shrink(comm)));
       hocket::barrier(comm);
@@ -306,7 +306,7 @@ std::string during_split(const trial& what, std::vector<double>& milliseconds) {
         hocket::barrier(part);
       } catch (const hocket::error& caught) {
         hocket::failure lost = caught.cause();
-        lost.context.peer = lost.context.peer * 2 + where.rank % 2;  // as the world calls it
+        lost.context.peer = lost.context.peer * 2 + where.rank % 2;  // its rank in the world
         hocket::raise(lost);
       }
     });
@@ -316,7 +316,7 @@ std::string during_split(const trial& what, std::vector<double>& milliseconds) {
   });
 }
 
-/// The first victim dies in the stream, the second while the others shrink, which takes some 30 ms, or just after.
+/// The first victim is killed in the stream, the second while the others shrink, which takes 30 ms, or just after.
 std::string during_shrink(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto comm = hocket::ucx::connect(where);
@@ -333,7 +333,7 @@ std::string during_shrink(const trial& what, std::vector<double>& milliseconds) 
   });
 }
 
-/// Those that live end in order, and soon.
+/// The survivors end normally, and soon.
 std::string during_destruction(const trial& what, std::vector<double>& milliseconds) {
   return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
     auto begin = clock::now();
@@ -365,7 +365,7 @@ std::string quantiles(std::vector<double> values) {
   return text;
 }
 
-/// 3, or as many as HOCKET_SOAK_MOMENTS says; with fewer no two ranks of 5 die at once.
+/// 3, or the value of HOCKET_SOAK_MOMENTS. With fewer than 3, no two of 5 ranks are killed in one run.
 unsigned moments() {
   const char* const value = std::getenv("HOCKET_SOAK_MOMENTS");
   return value == nullptr ? 3 : static_cast<unsigned>(std::strtoul(value, nullptr, 10));
@@ -389,8 +389,8 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
     std::printf("%s, %s, %d ranks: %s\n", name, way.name, ranks, quantiles(milliseconds).c_str());
     CHECK(*std::max_element(milliseconds.begin(), milliseconds.end()) < most_milliseconds);
   }
-  // UCX makes its segments under a name, and takes the name away a little later: who is killed in between leaves it, and the
-  // next start removes it (ucx/leftover_segments). What others have left may go meanwhile.
+  // UCX creates its segments under a name, and removes the name a little later: a process that is killed in between
+  // leaves it, and the next start removes it (ucx/leftover_segments). Segments of others may disappear meanwhile.
   const bool starts_ucx = act == during_connect || act == during_shrink || act == stopped_in_shrink;
   for (const std::string& left : hocket::platform::list_directory("/dev/shm")) {
     if (starts_ucx && left.starts_with("ucx_shm_posix_")) continue;
@@ -401,37 +401,37 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
 
 }  // namespace
 
-TEST_CASE("processes killed in a stream of calls are missed soon, by their names, and the others go on") {
+TEST_CASE("processes killed in a stream of calls are soon named by the others, which continue") {
   kill_at_many_moments("stream", during_stream, shared_memory, 1000);
   kill_at_many_moments("stream", during_stream, network, 3000);
 }
 
-TEST_CASE("processes stopped in a stream of calls are a timeout, with their names") {
+TEST_CASE("processes stopped in a stream of calls cause a timeout that names them") {
   kill_at_many_moments("stopped", stopped_in_stream, shared_memory, 3000);
   kill_at_many_moments("stopped", stopped_in_stream, network, 3000);
 }
 
-TEST_CASE("processes stopped while all shrink are a timeout, with their names") {
+TEST_CASE("processes stopped while all shrink cause a timeout that names them") {
   kill_at_many_moments("stopped in shrink", stopped_in_shrink, shared_memory, 3000);
   kill_at_many_moments("stopped in shrink", stopped_in_shrink, network, 3000);
 }
 
-TEST_CASE("a process killed while the others shrink is left out too") {
+TEST_CASE("a process killed while the others shrink is left out, too") {
   kill_at_many_moments("shrink", during_shrink, shared_memory, 1000);
   kill_at_many_moments("shrink", during_shrink, network, 3000);
 }
 
-TEST_CASE("processes killed while communicators end hold nobody up") {
+TEST_CASE("processes killed while communicators end do not delay the others") {
   kill_at_many_moments("destruction", during_destruction, shared_memory, 1000);
   kill_at_many_moments("destruction", during_destruction, network, 3000);
 }
 
-TEST_CASE("processes killed while communicators are split are missed soon, and the others go on") {
+TEST_CASE("processes killed while communicators are split are soon named by the others, which continue") {
   kill_at_many_moments("split", during_split, shared_memory, 1000);
   kill_at_many_moments("split", during_split, network, 3000);
 }
 
-TEST_CASE("processes killed while the world connects are missed soon, and by their names") {
+TEST_CASE("processes killed while the world connects are soon named by the others") {
   kill_at_many_moments("connect", during_connect, shared_memory, 1000);
   kill_at_many_moments("connect", during_connect, network, 3000);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// Processes whose calls differ hear of it in milliseconds, and with both call sites, whichever way they are connected.
+// Processes whose calls differ report a mismatch within milliseconds, with both call sites, over each route.
 #include "support/abort_latency.hpp"
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
@@ -20,9 +20,9 @@ using namespace ucx_test;
 using hocket::errc;
 using act = std::function<void(communicator&)>;
 
-constexpr const char* late = "noticed after more than is promised";
+constexpr const char* late = "noticed later than promised";
 
-/// Rank 0 does `one`, the others `other`; all of them fail with `mismatch`, and are told both.
+/// Rank 0 runs `one`, the others `other`; all of them fail with `mismatch`, with every text of `says`.
 std::string differ_once(int ranks, const route& way, const act& one, const act& other,
                         const std::vector<std::string>& says) {
   return run_ranks(ranks, way, [&](communicator& comm, findings& found) {
@@ -30,7 +30,7 @@ std::string differ_once(int ranks, const route& way, const act& one, const act& 
     watch.waits();
     watch.start();
     const hocket::failure cause = found.fails(errc::mismatch, "a call that differs", [&] {
-      // The last one fails where the others have left it and differ before this rank sees that it is over.
+      // The last barrier fails if the others have left it and differ before this rank sees that it is complete.
       for (int i = 0; i < 3; ++i) hocket::barrier(comm);
       watch.start();
       (comm.rank() == 0 ? one : other)(comm);
@@ -48,7 +48,7 @@ std::string differ_once(int ranks, const route& way, const act& one, const act& 
   });
 }
 
-/// Whether all that went wrong is that it took too long.
+/// True if all failures are that it took too long.
 bool is_only_late(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -58,7 +58,7 @@ bool is_only_late(const std::string& text) {
   return true;
 }
 
-/// The same, and soon, on all ranks, in most tries: processes that outnumber the cores may have to wait for their turn.
+/// Like `differ_once`, but in time only in most tries: processes that outnumber the cores may have to wait for a core.
 std::string differ(int ranks, const route& way, const act& one, const act& other,
                    const std::vector<std::string>& says) {
   int in_time = 0, too_late = 0;
@@ -88,7 +88,7 @@ act broadcasts(std::size_t size, int root) {
 
 }  // namespace
 
-TEST_CASE("processes whose calls differ are told, with both call sites") {
+TEST_CASE("processes whose calls differ report a mismatch with both calls") {
   const std::plus<> sum;
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {2, 3}) {
@@ -114,7 +114,7 @@ TEST_CASE("processes whose calls differ are told, with both call sites") {
   }
 }
 
-TEST_CASE("processes whose earlier calls differed, which nobody waited in, are told of the first of these") {
+TEST_CASE("if no process waited in earlier calls that differed, the mismatch describes the first of them") {
   const std::string file = "mismatch.test.cpp:";
   const auto then = [](const std::vector<act>& calls) {
     return [=](communicator& comm) {
@@ -133,7 +133,7 @@ TEST_CASE("processes whose earlier calls differed, which nobody waited in, are t
         CHECK(differ(ranks, way, then({zero, reduces(300)}), then({one, reduces(300)}), says) == "");
       }
       INFO(way.name << ", " << ranks << " ranks");
-      // Six calls that differ, of which the peer is told four at a time.
+      // Six calls that differ, which the peer receives four at a time.
       std::vector<act> many, others;
       for (const std::size_t size : {7U, 6U, 5U, 4U, 3U, 2U}) {
         many.push_back(broadcasts(size, 0));
@@ -147,7 +147,7 @@ TEST_CASE("processes whose earlier calls differed, which nobody waited in, are t
   }
 }
 
-TEST_CASE("processes that send and receive elements of other types, of equal size, are told") {
+TEST_CASE("a message of another element type of equal size is a mismatch on both processes") {
   for (const route& way : {shared_memory, network}) {
     for (const std::size_t size : {1U, 10'000U}) {
       INFO(way.name << ", " << size << " elements");
@@ -177,7 +177,7 @@ TEST_CASE("processes that send and receive elements of other types, of equal siz
   }
 }
 
-TEST_CASE("unreceived messages after a failure make UCX print nothing") {
+TEST_CASE("UCX prints nothing about messages that are not received after a failure") {
   for (const route& way : {shared_memory, network}) {
     for (int i = 0; i < 5; ++i) {
       const auto ends = results_of(3, way, [](const world& where, findings& found) {

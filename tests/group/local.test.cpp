@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Threads as ranks: how they meet, and what happens when one does not come.
+// Threads as ranks: how they meet, and what happens if one is missing.
 #include "support/catch.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
@@ -17,7 +17,7 @@
 
 using namespace std::chrono_literals;
 
-TEST_CASE("local::run gives every rank a communicator of its own rank") {
+TEST_CASE("local::run gives every rank a communicator with its rank") {
   for (const int ranks : {1, 2, 9}) {
     std::vector<std::atomic<int>> seen(static_cast<std::size_t>(ranks));
     hocket::local::run(ranks, [&](auto comm) {
@@ -27,7 +27,7 @@ TEST_CASE("local::run gives every rank a communicator of its own rank") {
   }
 }
 
-TEST_CASE("sequential code and code on ranks read the same") {
+TEST_CASE("the body of local::run can call collectives") {
   std::atomic<int> total{0};
   hocket::local::run(4, [&](auto comm) {
     const int own = comm.rank() + 1;
@@ -38,7 +38,7 @@ TEST_CASE("sequential code and code on ranks read the same") {
   CHECK(total.load() == 40);
 }
 
-TEST_CASE("a rank that gives up is waited for again, and may come again") {
+TEST_CASE("a rank whose connect has timed out can connect again, and the others wait for it") {
   const auto place = std::make_shared<hocket::local::world>(2);
   std::atomic<bool> has_given_up{false};
   std::atomic<int> met{0};
@@ -49,7 +49,7 @@ TEST_CASE("a rank that gives up is waited for again, and may come again") {
   });
   try {
     static_cast<void>(hocket::local::connect(place, 0, 20ms));
-    FAIL_CHECK("met nobody, and connected");
+    FAIL_CHECK("connected without the other rank");
   } catch (const hocket::error& cause) {
     CHECK(cause.code() == hocket::errc::timeout);
     CHECK(std::string(cause.what()).find("rank 1 has not shown up") != std::string::npos);
@@ -62,7 +62,7 @@ TEST_CASE("a rank that gives up is waited for again, and may come again") {
   CHECK(met.load() == 2);
 }
 
-TEST_CASE("ranks that there are not, and worlds without any, are refused") {
+TEST_CASE("invalid ranks and worlds without ranks are refused") {
   const auto refused = [](auto call) {
     try {
       call();
@@ -78,7 +78,7 @@ TEST_CASE("ranks that there are not, and worlds without any, are refused") {
   for (const int ranks : {0, -3}) CHECK(refused([&] { hocket::local::world none(ranks); }));
 }
 
-TEST_CASE("ranks that meet exchange what they bring, again and again") {
+TEST_CASE("ranks of a world can exchange blobs repeatedly") {
   constexpr int ranks = 4;
   hocket::local::world place(ranks);
   std::atomic<int> wrong{0};
@@ -98,7 +98,7 @@ TEST_CASE("ranks that meet exchange what they bring, again and again") {
   CHECK(wrong.load() == 0);
 }
 
-TEST_CASE("a rank that does not show up is named") {
+TEST_CASE("the timeout of exchange names a missing rank") {
   hocket::local::world place(3);
   std::string text;
   std::thread other([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks that are left go on, whoever died and whenever.
+// The surviving ranks can continue, whichever ranks have failed, and whenever.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Who is on `comm`, by rank, given what each calls itself.
+/// Names of the members of `comm`, by rank; each rank passes its own name.
 template <class Communicator>
 std::vector<int> names(const Communicator& comm, int own) {
   std::vector<int> all(static_cast<std::size_t>(comm.size()));
@@ -37,7 +37,7 @@ std::vector<int> names(const Communicator& comm, int own) {
   return all;
 }
 
-/// That `comm` works, for small and for large vectors.
+/// True if `comm` gives right sums of small and of large vectors.
 template <class Communicator>
 bool sums_up(const Communicator& comm) {
   for (const std::size_t size : {1U, 1000U, 50'000U}) {
@@ -49,12 +49,12 @@ bool sums_up(const Communicator& comm) {
   return true;
 }
 
-/// How a rank leaves in the middle of things.
+/// Exception by which a rank leaves early.
 struct rank_left : std::exception {};
 
-/// Holds a rank up before one of the control messages that it sends, as if its process was stopped there.
+/// Delays a rank before one of the control messages that it sends, as if its process was stopped there.
 struct halt {
-  std::atomic<int> messages_before{-1};  ///< less than 0: it is not held up
+  std::atomic<int> messages_before{-1};  ///< less than 0: no delay
   std::atomic<bool> over{false};
 
   void pass() {
@@ -98,7 +98,7 @@ TEST_CASE("shrink works on a communicator that has not failed, and ends it") {
   }
 }
 
-TEST_CASE("after a failed call all ranks go on together, with what the failure was known on each") {
+TEST_CASE("after a failed call all ranks know the failure and can shrink together") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [](thread_rank& me) {
       std::vector<float> data(1000);
@@ -110,7 +110,7 @@ TEST_CASE("after a failed call all ranks go on together, with what the failure w
           hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, hocket::with(hocket::timeout(20ms)));
         });
         me.check(found && found->context().peer == 1,
-                 [&] { return std::string("blames another rank: ") + found->what(); });
+                 [&] { return std::string("names another rank: ") + found->what(); });
       }
       auto next = hocket::shrink(me.comm());
       me.check(next.size() == me.size() && sums_up(next), "wrong sums");
@@ -118,7 +118,7 @@ TEST_CASE("after a failed call all ranks go on together, with what the failure w
   }
 }
 
-TEST_CASE("ranks that are gone are left out, and the others keep their order") {
+TEST_CASE("ranks that have left are left out, and the others keep their order") {
   for (const int ranks : {2, 3, 5, 8}) {
     for (const int leaver : {0, ranks - 1}) {
       INFO(ranks << " ranks, rank " << leaver << " leaves");
@@ -148,7 +148,7 @@ TEST_CASE("ranks that are gone are left out, and the others keep their order") {
             for (int each = 0; each < ranks; ++each) {
               if (each != leaver) expected.push_back(each);
             }
-            if (names(next, rank) != expected) throw std::runtime_error("other ranks are left");
+            if (names(next, rank) != expected) throw std::runtime_error("wrong survivors");
             if (!sums_up(next)) throw std::runtime_error("wrong sums");
           } catch (const rank_left&) {
             place->abandon(rank);
@@ -165,7 +165,7 @@ TEST_CASE("ranks that are gone are left out, and the others keep their order") {
   }
 }
 
-TEST_CASE("whoever waits for a rank that is in shrink hears so, with the line") {
+TEST_CASE("the timeout of a rank that waits for a rank in shrink gives the call site of shrink") {
   on_ranks(2, [](thread_rank& me) {
     if (me.rank() == 1) {
       me.expect(hocket::errc::timeout,
@@ -180,7 +180,7 @@ TEST_CASE("whoever waits for a rank that is in shrink hears so, with the line") 
   });
 }
 
-TEST_CASE("a rank that lives and does not call shrink is named by the deadline") {
+TEST_CASE("a live rank that does not call shrink is named at the deadline") {
   on_ranks(3, [](thread_rank& me) {
     if (me.rank() == 1) {
       std::this_thread::sleep_for(300ms);
@@ -193,7 +193,7 @@ TEST_CASE("a rank that lives and does not call shrink is named by the deadline")
   });
 }
 
-TEST_CASE("ranks whose call came to no end shrink once more, with one that comes late to either") {
+TEST_CASE("ranks whose shrink has timed out can shrink again, together with a rank that is late") {
   for (const int ranks : {2, 3, 5}) {
     for (const auto late : {200ms, 400ms}) {  // within the second call of the others, and between two of them
       on_ranks(ranks, [late](thread_rank& me) {
@@ -213,13 +213,13 @@ TEST_CASE("ranks whose call came to no end shrink once more, with one that comes
   }
 }
 
-TEST_CASE("a rank that never calls shrink is named by all others, however often and unevenly they call again") {
+TEST_CASE("all others name a rank that never calls shrink, even if they call again with different timeouts") {
   on_ranks(5, [](thread_rank& me) {
     constexpr int absent = 3, calls = 12;
     static std::atomic<int> over;
     if (me.rank() == 0) over = 0;
     hocket::barrier(me.comm());
-    if (me.rank() == absent) {  // lives until the others have given up
+    if (me.rank() == absent) {  // stays until the others have stopped waiting
       while (over < 4) std::this_thread::sleep_for(1ms);
       return;
     }
@@ -234,7 +234,7 @@ TEST_CASE("a rank that never calls shrink is named by all others, however often 
   });
 }
 
-TEST_CASE("a rank that is held up anywhere in shrink leaves the others of one mind") {
+TEST_CASE("the others agree if a rank is delayed anywhere in shrink") {
   constexpr int most_messages = 20;  // more than a rank sends
   for (const int ranks : {3, 4}) {
     for (const int late : {ranks - 3, ranks - 1}) {
@@ -263,17 +263,17 @@ TEST_CASE("a rank that is held up anywhere in shrink leaves the others of one mi
         });
         const auto of = [&](int rank) { return sizes[static_cast<std::size_t>(rank)].load(); };
         const int one_of_them = of(late == 0 ? 1 : 0);
-        INFO(ranks << " ranks, " << late << " held up before message " << messages);
+        INFO(ranks << " ranks, " << late << " delayed before message " << messages);
         for (int rank = 0; rank < ranks; ++rank) CHECK((rank == late || of(rank) == one_of_them));
         ends_with_all += one_of_them == ranks;
       }
-      CHECK((ends_with_all > 0 && ends_with_all < most_messages));  // it was held up in the middle, too
+      CHECK((ends_with_all > 0 && ends_with_all < most_messages));  // it was delayed in the middle, too
     }
   }
 }
 
-TEST_CASE("ranks whose shrink is aborted while one is held up anywhere go on in one world, or hear that it left them") {
-  constexpr int most_messages = 14;  // more than a rank sends until all but its last vote is cast
+TEST_CASE("if shrink is aborted while a rank is delayed, ranks continue in one world or learn of their exclusion") {
+  constexpr int most_messages = 14;  // more than a rank sends before its last vote
   struct end {
     std::vector<int> world;
     bool left_behind = false;
@@ -312,7 +312,7 @@ TEST_CASE("ranks whose shrink is aborted while one is held up anywhere go on in 
         }
         me.check(own.left_behind == own.world.empty(), "neither has a world, nor was left behind");
       });
-      INFO(ranks << " ranks, " << late << " held up before message " << messages);
+      INFO(ranks << " ranks, " << late << " delayed before message " << messages);
       std::vector<std::vector<int>> worlds;
       for (const end& each : ends) {
         if (!each.left_behind && std::ranges::find(worlds, each.world) == worlds.end()) worlds.push_back(each.world);
@@ -324,7 +324,7 @@ TEST_CASE("ranks whose shrink is aborted while one is held up anywhere go on in 
   CHECK(left_behind > 0);  // some were aborted just when the others had decided
 }
 
-TEST_CASE("what survivors tell each other may be longer than one message") {
+TEST_CASE("texts that survivors exchange can be longer than one message") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_ranks(ranks, [](thread_rank& me) {
       auto& state = hocket::detail::communicator_access::state(me.comm());
@@ -338,7 +338,7 @@ TEST_CASE("what survivors tell each other may be longer than one message") {
         const auto all = consensus.gather_long(number, words_of(me.rank(), size));
         number += consensus.most_votes;
         for (int rank = 0; rank < me.size(); ++rank) {
-          me.check(all[static_cast<std::size_t>(rank)] == words_of(rank, size), "other words than were sent");
+          me.check(all[static_cast<std::size_t>(rank)] == words_of(rank, size), "another text than was sent");
         }
       }
     });

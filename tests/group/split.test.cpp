@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// split: who ends up with whom, in which order; parts work beside each other and outlive their parent.
+// split: the members of each part and their order; parts work beside each other and outlive their parent.
 #include "support/elements.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -69,7 +69,7 @@ TEST_CASE("a part has the ranks of one colour, ordered by key, then by rank") {
   }
 }
 
-TEST_CASE("a rank in another call than split, or in split elsewhere, is told the lines of the callers") {
+TEST_CASE("a mismatch between split and another call gives the lines of the callers") {
   on_ranks(3, [](thread_rank& me) {
     const auto found = me.expect(hocket::errc::mismatch, [&] {
       std::vector<float> data(300);
@@ -87,7 +87,7 @@ TEST_CASE("a rank in another call than split, or in split elsewhere, is told the
   });
 }
 
-TEST_CASE("parts of parts work, and all of them beside each other") {
+TEST_CASE("parts of parts work, and all parts work beside each other") {
   on_ranks(8, [](thread_rank& me) {
     const auto half = hocket::split(me.comm(), color{me.rank() / 4});
     const auto pair = hocket::split(half, color{half.rank() / 2}, key{-half.rank()});
@@ -100,7 +100,7 @@ TEST_CASE("parts of parts work, and all of them beside each other") {
         me.check(sum_of_ones(me.comm(), size) == 8, "whole");
       }
     }
-    me.check(members(me, pair) == std::vector<int>({me.rank() | 1, me.rank() & ~1}), "keys turn the order round");
+    me.check(members(me, pair) == std::vector<int>({me.rank() | 1, me.rank() & ~1}), "keys do not reverse the order");
   });
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("a part outlives its parent") {
   CHECK(sums == std::vector<int>{32, 32, 31});
 }
 
-TEST_CASE("communicators are made and destroyed hundreds of times") {
+TEST_CASE("communicators can be created and destroyed hundreds of times") {
   on_ranks(4, [](thread_rank& me) {
     for (int round = 0; round < 300; ++round) {
       const auto part = hocket::split(me.comm(), color{(me.rank() + round) % 2});
@@ -131,7 +131,7 @@ TEST_CASE("communicators are made and destroyed hundreds of times") {
   });
 }
 
-TEST_CASE("a failed part leaves its parent and the other parts alone") {
+TEST_CASE("a failed part does not affect its parent and the other parts") {
   on_ranks(4, [](thread_rank& me) {
     auto part = hocket::split(me.comm(), color{me.rank() / 2});
     if (me.rank() == 0) {
@@ -144,7 +144,7 @@ TEST_CASE("a failed part leaves its parent and the other parts alone") {
   });
 }
 
-TEST_CASE("a rank that does not take part in a split is noticed") {
+TEST_CASE("a rank that does not take part in a split causes a timeout") {
   on_ranks(3, [](thread_rank& me) {
     if (me.rank() == 2) return;
     me.comm().set_timeout(std::chrono::milliseconds(50));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// mesh: who is where, who communicates with whom along which axes, and what is said of extents that do not fit.
+// mesh: coordinates of ranks, members of the communicators along axes, and errors about wrong extents.
 #include "support/text.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -31,7 +31,7 @@ std::vector<int> members(const Mesh& ranks, const hocket::local::communicator& p
   return all;
 }
 
-/// What the error says if a mesh of `ranks` ranks is made with `make`; empty if there was none.
+/// Text of the error if `make` makes a mesh of `ranks` ranks; empty if there was none.
 template <class Make>
 std::string refusal(int ranks, const Make& make) {
   std::string text;
@@ -44,7 +44,7 @@ std::string refusal(int ranks, const Make& make) {
 
 }  // namespace
 
-TEST_CASE("coordinates are row-major, and go both ways") {
+TEST_CASE("coordinates are row-major, and rank_of is the inverse of coordinates_of") {
   on_ranks(8, [](thread_rank& me) {
     const auto ranks = mesh<"dp", "pp", "tp">(me.comm(), {2, 2, 2});
     me.check(ranks.rank() == me.rank(), "another rank than its communicator's");
@@ -60,7 +60,7 @@ TEST_CASE("coordinates are row-major, and go both ways") {
   });
 }
 
-TEST_CASE("a communicator along axes has the ranks that differ in these alone, in mesh order") {
+TEST_CASE("a communicator along axes has the ranks that differ only in these axes, in mesh order") {
   for (const auto& extents :
        std::vector<std::vector<int>>{{2, 2, 2}, {1, 2, 3}, {3, 1, 2}, {7, 1, 1}, {1, 1, 1}, {1, 5, 1}}) {
     const int size = extents[0] * extents[1] * extents[2];
@@ -81,14 +81,14 @@ TEST_CASE("a communicator along axes has the ranks that differ in these alone, i
       expect(ranks.template along<"b">(), false, true, false);
       expect(ranks.template along<"c">(), false, false, true);
       expect(ranks.template along<"a", "b">(), true, true, false);
-      expect(ranks.template along<"c", "a">(), true, false, true);  // the order of the names says nothing
+      expect(ranks.template along<"c", "a">(), true, false, true);  // the order of the names has no effect
       expect(ranks.template along<"b", "c">(), false, true, true);
       expect(ranks.all(), true, true, true);
     });
   }
 }
 
-TEST_CASE("extents come from the type, from the call, or from what is left") {
+TEST_CASE("extents come from the type or from the call, or are inferred") {
   on_ranks(6, [](thread_rank& me) {
     const auto fixed = mesh<axis("dp", 3), axis("tp", 2)>(me.comm());
     const auto mixed = mesh<"dp", axis("tp", 2)>(me.comm(), {3});
@@ -118,7 +118,7 @@ TEST_CASE("two meshes over the same ranks work beside each other, and outlive th
   });
 }
 
-TEST_CASE("communicators along different axes are used from different threads, also if they have the same ranks") {
+TEST_CASE("communicators along different axes can be used from different threads, even if they have the same ranks") {
   for (const auto& extents : std::vector<std::vector<int>>{{2, 1}, {1, 2}, {1, 1}}) {
     on_ranks(extents[0] * extents[1], [&](thread_rank& me) {
       const auto ranks = mesh<"dp", "tp">(me.comm(), extents);
@@ -142,7 +142,7 @@ TEST_CASE("communicators along different axes are used from different threads, a
   }
 }
 
-TEST_CASE("extents that do not fit are refused with those that would") {
+TEST_CASE("extents that do not match the number of ranks are refused, and the error suggests others") {
   const std::string text = refusal(6, [](thread_rank& me) { mesh<"dp", "tp">(me.comm(), {2, 4}); });
   CHECK(contains(text, "dp=2 x tp=4 needs 8 ranks, but the communicator has 6"));
   CHECK(contains(text, "these would fit: dp=2 x tp=3"));
@@ -161,7 +161,7 @@ TEST_CASE("extents that do not fit are refused with those that would") {
                  "1 extents are given, but 2 axes have none"));
 }
 
-TEST_CASE("extents whose product can't be counted are refused") {
+TEST_CASE("extents whose product overflows are refused") {
   constexpr int large = 65536;
   const std::string text = refusal(2, [](thread_rank& me) {
     mesh<"a", "b", "c", "d">(me.comm(), {large, large, large, large});
@@ -175,14 +175,14 @@ TEST_CASE("extents whose product can't be counted are refused") {
                  "a=-1 x b=65536"));
 }
 
-TEST_CASE("extents that differ between ranks are told apart") {
+TEST_CASE("extents that differ between ranks are a mismatch") {
   on_ranks(4, [](thread_rank& me) {
     const std::vector<int> extents = me.rank() == 1 ? std::vector<int>{4, 1} : std::vector<int>{2, 2};
     me.expect(hocket::errc::mismatch, [&] { mesh<"dp", "tp">(me.comm(), extents); });
   });
 }
 
-TEST_CASE("a mesh prints its axes and who is where") {
+TEST_CASE("a mesh prints its axes and the positions of the ranks") {
   std::string text;
   on_ranks(6, [&](thread_rank& me) {
     const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 3});
@@ -191,14 +191,14 @@ TEST_CASE("a mesh prints its axes and who is where") {
   CHECK(text == "mesh dp=2 x tp=3\n  dp=0 tp: 0 1 2\n  dp=1 tp: 3 4 5\n");
 }
 
-TEST_CASE("what goes wrong on one rank is heard along all axes, by whoever passes it on") {
+TEST_CASE("a failure of one rank reaches the ranks along all axes if they pass it on by revoke") {
   for (const std::vector<int>& extents : {std::vector<int>{1, 1}, {2, 2}, {2, 3}, {4, 2}}) {
     const int count = extents[0] * extents[1];
     std::atomic<int> ready{0}, done{0};
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"dp", "pp">(me.comm(), extents);
       ++ready;
-      while (ready.load() < count) std::this_thread::yield();  // else it ends what makes the others' meshes
+      while (ready.load() < count) std::this_thread::yield();  // or its failure ends the creation of other meshes
       float number = 1;
       const auto add_up = [&](const hocket::local::communicator& along) {
         hocket::all_reduce(along, hocket::in_place(std::span(&number, 1)));
@@ -215,16 +215,16 @@ TEST_CASE("what goes wrong on one rank is heard along all axes, by whoever passe
             add_up(ranks.template along<"pp">());
           }
         });
-        me.check(found && contains(found->reason(), "the disk is full"), "another reason than the first one's");
+        me.check(found && contains(found->reason(), "the disk is full"), "another reason than that of the failed rank");
         if (found) ranks.revoke(found->reason());
       }
       ++done;
-      while (done.load() < count) std::this_thread::yield();  // whoever leaves is heard to have left
+      while (done.load() < count) std::this_thread::yield();  // or ranks that leave are reported as lost
     });
   }
 }
 
-TEST_CASE("along no axes there is no communicator") {
+TEST_CASE("along refuses an empty set of axes and unknown axes") {
   on_ranks(2, [](thread_rank& me) {
     for (const int tp : {1, 2}) {
       const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2 / tp, tp});

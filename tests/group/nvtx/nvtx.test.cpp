@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: nvtx
 //
-// Ranges for a profiler, seen by one: NVTX takes a tool that is linked into the program as it takes one that Nsight loads.
+// Ranges for a profiler, as it sees them: NVTX uses a tool that is linked into the program like one that Nsight loads.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_gather.hpp>
@@ -29,11 +29,11 @@ struct seen_range {
   std::string text;
   std::uint32_t category = 0;
   std::uint64_t payload = 0;
-  int begin = 0;  ///< numbers of all begins and ends, in their order
+  int begin = 0;  ///< position in the sequence of all begins and ends
   int end = 0;
 };
 
-/// What a profiler would draw.
+/// Records what a profiler would draw.
 class tool {
  public:
   void clear() {
@@ -99,7 +99,7 @@ void name_category(nvtxDomainHandle_t, std::uint32_t category, const char* name)
 nvtxRangeId_t begin_range(nvtxDomainHandle_t, const nvtxEventAttributes_t* range) { return profiler().begin(*range); }
 void end_range(nvtxDomainHandle_t, nvtxRangeId_t range) { profiler().end(range); }
 
-/// What a tool's library does when NVTX has loaded it: puts its own functions into NVTX's table.
+/// Puts the tool's functions into NVTX's table, as the library of a tool does when NVTX has loaded it.
 int attach(NvtxGetExportTableFunc_t table_of) {
   const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(table_of(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable table = nullptr;
@@ -120,7 +120,7 @@ std::vector<std::string> texts_of(const std::vector<seen_range>& ranges) {
   return texts;
 }
 
-/// Where NVTX looks for a tool of the program's own, when it is called first.
+/// Sets the pointer by which NVTX finds a tool within the program when it is first called.
 const bool attached = [] {
   InitializeInjectionNvtx2_fnptr = &attach;
   return true;
@@ -128,7 +128,7 @@ const bool attached = [] {
 
 }  // namespace
 
-TEST_CASE("each operation is a range with the collective's name, its algorithm, its bytes and the rank") {
+TEST_CASE("each operation has a range with the collective's name, its algorithm, its bytes and the rank") {
   for (const int ranks : {1, 2, 3}) {
     profiler().clear();
     on_ranks(ranks, [&](thread_rank& me) {
@@ -165,7 +165,7 @@ TEST_CASE("each operation is a range with the collective's name, its algorithm, 
   }
 }
 
-TEST_CASE("operations that are under way at once have a range each, and so have those of a part") {
+TEST_CASE("each of several operations in flight has its own range, and so have operations of a part") {
   profiler().clear();
   on_ranks(3, [&](thread_rank& me) {
     auto comm = hocket::with_nvtx(me.comm());

@@ -5,7 +5,7 @@
 /// Version: seen with UCX 1.13.
 /// Symptom: after a failure UCX writes a warning for each message that arrived and was not received. These warnings
 ///   hide the error message of the failure.
-/// Test: fault/mismatch.test.cpp, "unreceived messages after a failure make UCX print nothing".
+/// Test: fault/mismatch.test.cpp, "UCX prints nothing about messages that are not received after a failure".
 #pragma once
 
 #include <hocket/core/config.hpp>
