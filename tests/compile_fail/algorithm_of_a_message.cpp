@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a message takes only a timeout and a stop token
 //
-// A message has no algorithm.
+// Messages have no algorithm.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this collective has no such algorithm
 //
-// A broadcast has no ring.
+// The broadcast has no ring algorithm.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: elements must not be pointers
 //
-// An address means nothing on another rank.
+// An address is invalid on another rank.
 #include <hocket/hocket.hpp>
 
 #include <vector>

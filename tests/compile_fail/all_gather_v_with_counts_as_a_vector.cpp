@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass the lengths of the ranks.{1,2} blocks as hocket::counts\{lengths\}
 //
-// Numbers alone could be offsets.
+// Numbers without a type could also be offsets.
 #include <hocket/hocket.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer of an _async call is a temporary
 //
-// The call returns at once, and the temporary is gone before it was read.
+// The call returns immediately, and the temporary is destroyed before it is read.
 #include <hocket/hocket.hpp>
 
 #include <vector>

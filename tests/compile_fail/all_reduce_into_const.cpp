@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer that receives a result must be writable
 //
-// The result has nowhere to go.
+// The output buffer is const.
 #include <hocket/hocket.hpp>
 
 #include <vector>

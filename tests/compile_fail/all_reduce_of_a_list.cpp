@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer must be a contiguous range
 //
-// Its elements do not lie side by side.
+// The elements of a list are not contiguous.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer must be a contiguous range
 //
-// A number is no buffer; a vector of one is.
+// A number is not a buffer; a vector of one number is.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: elements must be trivially copyable
 //
-// The bytes of a string are not its value.
+// The bytes of a string object do not contain its value.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: in and out must have the same type of elements
 //
-// Floats in, doubles out.
+// The input has floats, the output doubles.
 #include <hocket/hocket.hpp>
 
 #include <vector>

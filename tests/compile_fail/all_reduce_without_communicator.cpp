@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the first argument must be a communicator
 //
-// The communicator was forgotten.
+// The communicator is missing.
 #include <hocket/hocket.hpp>
 
 #include <vector>

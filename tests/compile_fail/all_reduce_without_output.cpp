@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: out is missing; use in_place
 //
-// One buffer for both must be said.
+// One buffer for input and output must be passed as in_place(buffer).
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: calls with counts do not take in_place\(buffer\)
 //
-// Blocks have other places in the one than in the other.
+// Blocks have other positions in the output than in the input.
 #include <hocket/hocket.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass the lengths of blocks as hocket::send_counts\{lengths\}, hocket::receive_counts\{lengths\}
 //
-// The two must not be taken for each other.
+// The types of the two arguments prevent that they are exchanged.
 #include <hocket/hocket.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a bound call takes only device memory
 //
-// Peers can't map it.
+// Peers can't map managed memory.
 #include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 

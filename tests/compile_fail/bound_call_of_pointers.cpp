@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass each as cuda::device\(pointer, size\)
 //
-// A pointer knows no size.
+// A pointer has no size.
 #include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 

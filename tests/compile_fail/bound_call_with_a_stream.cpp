@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: made by with
 //
-// A bound call is put on a stream by enqueue.
+// enqueue puts a bound call on a stream.
 #include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 

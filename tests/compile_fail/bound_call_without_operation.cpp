@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a bound reduction needs its operation
 //
-// Elsewhere a sum is what is meant.
+// Other calls compute a sum by default; a bound call does not.
 #include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer must have a size, and a pointer has none: pass std::span\(pointer, count\)
 //
-// As MPI and NCCL want it.
+// MPI and NCCL take pointers.
 #include <hocket/hocket.hpp>
 
 #include <vector>

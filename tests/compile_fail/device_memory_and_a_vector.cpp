@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: in and out must both be tagged buffers
 //
-// One of the two would be read by the wrong processor.
+// The wrong processor would read one of the two buffers.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

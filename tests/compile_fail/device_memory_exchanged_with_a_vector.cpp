@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: in and out must both be tagged buffers
 //
-// Memory of the host takes part as cuda::pinned.
+// Host memory must be passed as cuda::pinned.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass the other rank as hocket::peer\{1\}
 //
-// Each buffer has its rank at the other end.
+// Each buffer must be followed by its peer.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

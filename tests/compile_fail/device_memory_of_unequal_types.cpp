@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: in and out must have the same type of elements
 //
-// Which of the two would be summed?
+// It is undefined which of the two types is summed.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

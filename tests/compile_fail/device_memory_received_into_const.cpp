@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: must be writable
 //
-// A message would be written there.
+// The message would be written to a const buffer.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the operation comes before with
 //
-// With counts, too.
+// A call with counts needs its operation too.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass the tag as hocket::tag\{7\}
 //
-// With options, nothing before them can be left out.
+// No argument before the options can be omitted.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

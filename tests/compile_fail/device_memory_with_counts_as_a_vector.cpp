@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: blocks as hocket::counts\{lengths\}
 //
-// A bare vector could be anything.
+// A vector without a tag could be any argument.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

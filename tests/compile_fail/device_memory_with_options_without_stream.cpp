@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: needs the stream that orders its reads and writes
 //
-// Other options do not say in which order the memory is read.
+// The other options do not specify in which order the memory is read.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

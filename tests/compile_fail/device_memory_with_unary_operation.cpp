@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the reduction operation must be callable as op\(a, b\)
 //
-// Two elements become one.
+// A reduction combines two elements into one.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

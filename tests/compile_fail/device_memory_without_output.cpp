@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer is missing
 //
-// One buffer for both is said as in_place(buffer).
+// One buffer for input and output must be passed as in_place(buffer).
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: there is no default stream
 //
-// In which order would the memory be read?
+// Without a stream, it is undefined when the memory is read.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass a duration as a timeout: with\(timeout\(5s\)\)
 //
-// A duration alone may mean anything.
+// A duration without a name could have any purpose.
 #include <hocket/hocket.hpp>
 
 #include <chrono>

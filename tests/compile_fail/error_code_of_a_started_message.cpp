@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an _async form takes no std::error_code
 //
-// A request tells how it went when it is waited for.
+// A request reports its error when the caller waits for it.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

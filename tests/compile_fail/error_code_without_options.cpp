@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the std::error_code must be the last argument, and no argument before it can be omitted
 //
-// What comes before the error code can't be left out.
+// The arguments before the error code can't be omitted.
 #include <hocket/hocket.hpp>
 
 #include <system_error>

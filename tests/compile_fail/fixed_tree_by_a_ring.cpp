@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: require\(fixed_tree\): this algorithm combines in another order than the fixed tree
 //
-// Around a ring, each chunk is combined from another rank on.
+// In a ring, each chunk is combined from another rank on.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: wire<T>: fractions, or large integers, would be lost in this type
 //
-// Less to send, and nothing left of 0.5.
+// Integers need fewer bytes, but 0.5 would become 0.
 #include <hocket/hocket.hpp>
 
 #include <vector>

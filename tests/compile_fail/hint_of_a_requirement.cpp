@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a requirement can't be a hint
 //
-// Ignored in silence, a requirement would be worth nothing.
+// A requirement that may be ignored silently would have no effect.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: for one value x, pass std::span\(&x, 1\)
 //
-// A number is no buffer, and knows no size.
+// A number is not a buffer, and has no size.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the buffer is a temporary
 //
-// Nobody could read the result.
+// The caller could not read the result.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the result overwrites the buffer
 //
-// It could not receive the result.
+// A const buffer can't receive the result.
 #include <hocket/hocket.hpp>
 
 #include <vector>

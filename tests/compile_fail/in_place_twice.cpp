@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: in_place\(buffer\) replaces both in and out of all_reduce: pass it once
 //
-// One buffer is both.
+// One in_place buffer is both input and output.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the reduction operation works on another type
 //
-// Half of everything: the factor would be cut to 0.
+// The factor 0.5 would be truncated to 0.
 #include <hocket/hocket.hpp>
 
 #include <vector>

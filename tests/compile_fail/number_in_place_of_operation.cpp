@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a number was passed in place of the operation: the number of elements is that of the buffers
 //
-// As MPI and NCCL want it.
+// MPI and NCCL take the number of elements.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the operation comes before with
 //
-// Options come last, also where the operation is the usual one.
+// Options are the last argument, even if the operation is the default.
 #include <hocket/hocket.hpp>
 
 #include <vector>

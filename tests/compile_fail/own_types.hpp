@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Stands before each case of a batch, in the namespace of the case: there, hocket is the library with a wire of its own,
-// so that what one case instantiates is never what another one does. A case that is compiled alone does without.
+// Precedes each case of a batch, in the namespace of the case, and gives it a separate domain, so that no two cases
+// instantiate the same templates. A case that is compiled alone does not need it.
 #pragma once
 
 #include <hocket/group/local.hpp>

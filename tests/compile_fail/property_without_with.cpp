@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: made by with
 //
-// A property is no option until with() made it one.
+// A property must be passed to with(), which makes options of it.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: require\(rank_count_invariant\): no way
 //
-// Products of floats are rounded at every step.
+// A product of floats is rounded in each step.
 #include <hocket/hocket.hpp>
 
 #include <vector>

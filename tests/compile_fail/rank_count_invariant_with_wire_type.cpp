@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: exclude each other
 //
-// What is rounded on the wire is rounded as often as there are ranks.
+// Elements that are rounded before they are sent are rounded as often as there are ranks.
 #include <hocket/hocket.hpp>
 
 #include <vector>

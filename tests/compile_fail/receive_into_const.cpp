@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer that receives a result must be writable
 //
-// The message has nowhere to go.
+// The buffer that receives the message is const.
 #include <hocket/hocket.hpp>
 
 #include <vector>

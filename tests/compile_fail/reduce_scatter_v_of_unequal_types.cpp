@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: in and out must have the same type of elements
 //
-// Nothing is converted silently.
+// Elements are never converted implicitly.
 #include <hocket/hocket.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass the lengths of the ranks.{1,2} blocks as hocket::counts\{lengths\}
 //
-// One length for all is what reduce_scatter takes.
+// reduce_scatter takes one length for all blocks.
 #include <hocket/hocket.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the operation comes before with
 //
-// Options come last.
+// Options are the last argument.
 #include <hocket/hocket.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a buffer that receives a result is a temporary
 //
-// The result would be lost, silently.
+// The result would be lost without an error.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass the root as hocket::root\{0\}
 //
-// A bare number could be anything.
+// A number without a type could be any argument.
 #include <hocket/hocket.hpp>
 
 #include <vector>

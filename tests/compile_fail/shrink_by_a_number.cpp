@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: takes nothing but the communicator and options
 //
-// How many ranks are left is not the caller's to say.
+// The caller can't choose how many ranks survive.
 #include <hocket/hocket.hpp>
 
 void misuse(const hocket::local::communicator& comm) { auto rest = hocket::shrink(comm, 3); }

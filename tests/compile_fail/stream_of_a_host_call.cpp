@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: is valid only with tagged buffers
 //
-// The host's memory is read at once, whatever a stream does.
+// Host memory is read immediately, independent of the stream.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

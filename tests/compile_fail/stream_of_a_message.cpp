@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: is valid only with tagged buffers
 //
-// The tag was forgotten, and the processor would read memory of a device.
+// The tag of the buffer is missing, and the CPU would read device memory.
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the reduction operation works on another type
 //
-// Each float would be cut to an integer.
+// Each float would be truncated to an integer.
 #include <hocket/hocket.hpp>
 
 #include <functional>

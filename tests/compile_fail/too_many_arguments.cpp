@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: too many arguments, or arguments in the wrong order
 //
-// Nothing can follow the error code but the place of the call.
+// Only the source location can follow the error code.
 #include <hocket/hocket.hpp>
 
 #include <vector>

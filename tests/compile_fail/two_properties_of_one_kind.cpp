@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: two properties have the same kind
 //
-// Ring or one-shot, not both.
+// The call can use the ring or the one-shot algorithm, not both.
 #include <hocket/hocket.hpp>
 
 #include <vector>

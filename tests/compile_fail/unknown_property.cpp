@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: with\(...\): not a property
 //
-// Five is no property.
+// The number 5 is not a property.
 #include <hocket/hocket.hpp>
 
 #include <vector>

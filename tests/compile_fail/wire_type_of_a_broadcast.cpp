@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this operation combines nothing
 //
-// A broadcast passes on bytes; it could not use a type on the wire.
+// A broadcast forwards bytes unchanged, and can't use a wire type.
 #include <hocket/hocket.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this mesh has no axis of that name
 //
-// There is no such axis.
+// The mesh has no axis "data".
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

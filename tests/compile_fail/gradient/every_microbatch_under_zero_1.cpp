@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: zero<1> stores the whole gradient
 //
-// What is reduced at every microbatch need not be kept whole.
+// If each microbatch is reduced, no rank needs the whole gradient.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: exact sums are sent unchanged
 //
-// What is rounded on the way is exact no more.
+// A sum is not exact if it is rounded before it is sent.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

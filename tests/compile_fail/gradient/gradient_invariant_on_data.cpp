@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: has been reduced along a data axis
 //
-// What all_reduce made invariant is a sum already.
+// A gradient that all_reduce made invariant is already a sum.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

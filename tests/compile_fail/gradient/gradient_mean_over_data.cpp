@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: is a mean, or another partial result, along a data axis
 //
-// A mean of means: sums and counts are what adds up.
+// Means can't be added up over ranks; sums and counts can.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

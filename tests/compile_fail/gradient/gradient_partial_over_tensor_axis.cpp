@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a partial result along an axis that is not a data axis
 //
-// The reduction over tp was forgotten: nobody does it later.
+// The reduction over tp is missing, and the accumulator does not do it.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: has been reduced along a data axis, and the accumulator would add it once per rank
 //
-// A double reduction: all ranks of dp have the sum, and would add their copies up.
+// All ranks of dp already have the sum, so that a second reduction would add copies.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: has been reduced along a data axis
 //
-// Reduced over dp, and not over tp, where it was to be.
+// The gradient was reduced over dp instead of tp.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the gradient must be a tensor, whose type specifies its placements
 //
-// Of a vector nobody knows whether it was reduced before.
+// The type of a vector does not specify whether the gradient was reduced before.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

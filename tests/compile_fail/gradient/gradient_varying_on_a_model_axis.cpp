@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this gradient is varying along an axis that is not a data axis
 //
-// It may be a summand that nobody adds up.
+// The gradient may be a summand, which the accumulator would not add up.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

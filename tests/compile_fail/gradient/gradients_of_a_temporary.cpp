@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this communicator is a temporary
 //
-// Its address would be kept, and read in the first step.
+// The accumulator would store the address of a temporary, and use it in the first step.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: gradients<T>.group, layout, when, stage. needs all of these
 //
-// In what sums are kept is for the caller to say.
+// The caller must choose the type of the sums.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: gradients<T>.group, layout, when, stage. needs all of these
 //
-// What each rank keeps has no default: it decides what memory is needed.
+// The stage has no default, because it decides how much memory is needed.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: use of deleted function|call to deleted function
 //
-// The group would be gone before the first step.
+// The group would be destroyed before the first step.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

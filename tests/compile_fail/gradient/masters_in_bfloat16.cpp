@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: F must be float or double: integers and narrow floats
 //
-// Steps that are small beside the parameter would be none.
+// Steps that are small compared to the parameter would be lost.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/optimizer.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: F must be float or double: integers and narrow floats
 //
-// Steps below 1 would be none, and the parameters would stay as they are.
+// Steps below 1 would be lost, and the parameters would not change.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/optimizer.hpp>

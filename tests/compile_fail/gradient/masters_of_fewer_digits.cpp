@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the parameters have more digits than F
 //
-// Each step would round the parameters to what the optimizer keeps of them.
+// Each step would round the parameters to the type of the optimizer's copy.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/optimizer.hpp>

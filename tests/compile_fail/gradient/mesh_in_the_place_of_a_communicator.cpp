@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: must be a communicator, such as mesh.along
 //
-// Which of its axes gradients are added over is for the caller to say.
+// The caller must choose the axes over which gradients are added.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/mesh/mesh.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: make_optimizer<F>.parameters, rule. needs all of these
 //
-// Parameters may be narrower than what an optimizer computes in.
+// The parameters may have fewer digits than the type in which an optimizer computes.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/optimizer.hpp>

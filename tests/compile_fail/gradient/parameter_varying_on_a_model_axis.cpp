@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this parameter is varying along an axis that is not a data axis
 //
-// Whether its elements count in a norm on each rank, or on one, is not known.
+// It is unknown whether a norm must count its elements on each rank, or on one rank.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/typed.hpp>

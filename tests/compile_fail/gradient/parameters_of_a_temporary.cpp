@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this communicator is a temporary
 //
-// Parameters need a communicator of their own at zero<3>, but not one that is gone at once.
+// At zero<3>, parameters need a separate communicator, but it must not be a temporary.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/parameters.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the members of a reduction must return an object with test.. and wait..
 //
-// Whoever sends buckets says when they have arrived.
+// A reduction that sends buckets must report when they have arrived.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

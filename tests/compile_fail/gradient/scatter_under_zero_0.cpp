@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: zero<0> stores the whole gradient: use every_microbatch
 //
-// Nothing is scattered where everything is kept.
+// Gradients are not scattered if each rank stores the whole gradient.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

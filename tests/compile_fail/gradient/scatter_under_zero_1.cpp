@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: use zero<2>, which needs less memory
 //
-// What is scattered need not be kept whole.
+// If gradients are scattered, no rank needs the whole gradient.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

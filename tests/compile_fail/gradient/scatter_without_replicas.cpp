@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: reduces over replicas at the end, but this group has none
 //
-// There is one copy of the model, and nobody to reduce over at the end.
+// There is one copy of the model, so that the last reduction has no ranks to reduce over.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

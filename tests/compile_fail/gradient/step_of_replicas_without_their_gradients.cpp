@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: replicas over which the gradients are not summed
 //
-// Each copy would take the step of its own data.
+// Each replica would take a step from the gradients of its own data only.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/optimizer.hpp>

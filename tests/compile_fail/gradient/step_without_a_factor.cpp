@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: optimizer::step.gradients, learning_rate, factor. needs all of these
 //
-// Gradients are sums: nobody else divides them.
+// Gradients are sums; only the factor can divide them.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/optimizer/optimizer.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: T, the type of the sums, must be float
 //
-// Small summands would be lost; what travels can be narrow.
+// Small summands would be lost; only the type that is sent may be narrow.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: gradients.add.i, gradient.: the gradient must be a contiguous range of numbers
 //
-// Whether a tensor was reduced before is in its type, which nobody would look at.
+// add() would ignore the tensor's type, which specifies whether it was reduced before.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

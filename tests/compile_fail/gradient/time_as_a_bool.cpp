@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the reduction time must be last_microbatch, every_microbatch or
 //
-// When to reduce has a name.
+// The reduction time must be passed by name.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: have more digits than the sums
 //
-// An exact sum of floats is none of doubles.
+// An exact sum of floats is not an exact sum of doubles.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/gradient/accumulator.hpp>

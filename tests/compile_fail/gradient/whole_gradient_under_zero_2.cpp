@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: zero<2> and zero<3> store a part of the gradient
 //
-// Accumulating without a reduction needs the whole gradient.
+// Accumulation without a reduction needs the whole gradient.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

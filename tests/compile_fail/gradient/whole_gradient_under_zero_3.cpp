@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: last_microbatch needs the whole gradient until the last microbatch
 //
-// Accumulating without a reduction needs the whole gradient.
+// Accumulation without a reduction needs the whole gradient.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -2,7 +2,7 @@
 // expect: the sharding stages are 0 .nothing is sharded., 1 .optimizer states., 2 .and gradients. and 3
 // alone: the compiler names no line of this file, only that of the variable template zero
 //
-// There are four stages.
+// There are four stages, from 0 to 3.
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/hocket.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: along<...>\(\) needs the name of at least one axis
 //
-// All ranks are all().
+// all() returns the communicator of all ranks.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an axis must have at least one rank
 //
-// `inferred` stands among the extents that are given when the mesh is made.
+// `inferred` is valid only among the extents that are passed to mesh().
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an axis must have at least one rank
 //
-// An extent that was computed, and is rounded down to nothing: not one that is given when the mesh is made.
+// The extent in the axis is computed and rounded down to 0; it is not among those passed to mesh().
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

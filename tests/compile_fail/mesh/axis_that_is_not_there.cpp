@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this mesh has no axis of that name
 //
-// A slip of the pen.
+// The name of the axis has a typing error.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

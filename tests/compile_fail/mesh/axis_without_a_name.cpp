@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the name of an axis must have 1 to 15 characters
 //
-// An empty name.
+// The name is empty.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this mesh has no axis of that name
 //
-// The stage of a mesh without stages.
+// The mesh has no axis for pipeline stages.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

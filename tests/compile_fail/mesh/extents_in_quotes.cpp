@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: takes a communicator first, and then the number of ranks along each axis
 //
-// As from a command line.
+// The extent is a string, as on a command line.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the extents of a mesh go in braces
 //
-// Two numbers, one after the other.
+// The extents are two separate arguments.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: takes a communicator first, and then the number of ranks along each axis
 //
-// Four of which ranks?
+// The communicator of the four ranks is missing.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a mesh must have 1 to 6 axes
 //
-// A mesh has a direction.
+// A mesh must have at least one axis.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

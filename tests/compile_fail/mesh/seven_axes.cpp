@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a mesh must have 1 to 6 axes
 //
-// It has a communicator along every product of axes: 128 of them.
+// A mesh has a communicator for every subset of its axes, which would be 128.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: two axes of this mesh have the same name
 //
-// Which of them would along<"dp">() be?
+// along<"dp">() would be ambiguous.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 

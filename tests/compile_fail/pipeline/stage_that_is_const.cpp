@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a stage can't be const
 //
-// Passes change a stage.
+// Forward and backward passes modify a stage.
 #include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>

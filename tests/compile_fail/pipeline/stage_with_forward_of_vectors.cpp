@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a stage must have void forward.int microbatch, std::span<const input_type> in
 //
-// Its forward pass takes something else than what lies in the buffers.
+// The forward pass takes vectors, but the buffers are spans.
 #include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>

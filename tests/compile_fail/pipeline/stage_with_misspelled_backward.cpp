@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a stage must have void backward.*or input_gradient
 //
-// Its gradients apart are called otherwise.
+// The functions of a split backward pass have other names.
 #include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a stage must return its numbers of input and output elements
 //
-// It does not say how much it gives.
+// The stage does not specify the size of its output.
 #include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>

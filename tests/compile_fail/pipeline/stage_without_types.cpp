@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a stage must declare its element types
 //
-// It names what it takes, and not what it gives.
+// The stage declares its input type, but not its output type.
 #include <hocket/pipeline/any_stage.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this tensor has no placement along an axis of its mesh
 //
-// No placement at all, on three axes: that is one error, not three.
+// A type without placements, on three axes, causes one error, not three.
 #include "setting.hpp"
 
 using three_axes = mesh_in_types<"dp", "pp", "tp">;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor that is written to must have a name
 //
-// What is borrowed can only be read.
+// A borrowed tensor is read-only.
 #include "setting.hpp"
 
 void clear(const vector_on_tp<invariant>& x) {

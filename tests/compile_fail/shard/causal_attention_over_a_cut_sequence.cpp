@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the function needs this dimension whole, and the operand is sharded along it
 //
-// A rule of one's own: heads may be cut, time may not.
+// With this user-defined rule, heads may be sharded, but time may not.
 #include "setting.hpp"
 
 struct causal_attention {

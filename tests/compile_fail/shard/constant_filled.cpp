@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor that is written to must have a name
 //
-// It can only be read.
+// The tensor is const.
 #include "setting.hpp"
 
 void clear(const vector_on_tp<invariant>& x) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a conversion needs the name of an axis and one new placement along it
 //
-// int is no placement.
+// int is not a placement.
 #include <shard/setting_with_domains.hpp>
 
 auto moved(const matrix_on_tp<invariant>& x) { return convert<"tp", int>(x); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a gradient on another mesh can't be added
 //
-// Experts' gradients are summed over fewer ranks, on a mesh of their own, and scaled there.
+// Gradients of experts are summed and scaled over fewer ranks, on a separate mesh.
 #include "setting.hpp"
 
 using expert_ranks = mesh_in_types<"edp", "ep">;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a varying operand is used beside a slice
 //
-// What an expert returns is no slice of the sequence until it is sent back.
+// The output of an expert is not a slice of the sequence until it is sent back.
 #include "setting.hpp"
 
 auto combine(const matrix_on_tp<varying>& of_expert, const vector_on_tp<shard<0>>& gates) {

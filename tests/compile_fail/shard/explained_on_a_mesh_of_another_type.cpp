@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the tensor, a redistribution to another mesh takes that mesh
 //
-// The mesh that the tensor is on already.
+// The mesh passed is that of the tensor, not that of the target type.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: too many extents: pass one for each dynamic extent of the tensor's type
 //
-// The type has the number of columns already.
+// The type already specifies the number of columns.
 #include "setting.hpp"
 
 using rows_of_1000 = tensor<float, extents<dynamic, 1000>, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;

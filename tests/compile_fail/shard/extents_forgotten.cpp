@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the second argument of tensor<...> must be extents<...>
 //
-// One error, though the mesh and what follows stand in the place of others.
+// There is one error, although the mesh and the placements are in the wrong positions too.
 #include <shard/setting_with_domains.hpp>
 
 using elements = tensor<float, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;

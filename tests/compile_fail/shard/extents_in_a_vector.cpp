@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the mesh, pass the extents
 //
-// How many a vector has is not known when compiling, and these may be negative.
+// The size of a vector is not known at compile time, and its elements may be negative.
 #include <shard/setting_with_domains.hpp>
 
 #include <vector>

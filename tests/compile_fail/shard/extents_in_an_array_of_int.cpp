@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the mesh, pass the extents
 //
-// Negative ones would become large.
+// Negative numbers would become large ones.
 #include <shard/setting_with_domains.hpp>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: its bytes can't be counted
 //
-// The product of both is 2^80, of which a std::size_t would be 0: a tensor without storage that looks as if it had some.
+// The product of both is 2^80, which std::size_t would wrap to 0, so that the tensor would have no storage.
 #include "setting.hpp"
 
 inline constexpr auto many = std::size_t{1} << 40U;

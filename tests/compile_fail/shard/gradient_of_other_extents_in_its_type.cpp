@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the gradient and the total have different extents
 //
-// Gradients of two weights, taken for each other.
+// The gradients belong to two different weights.
 #include "setting.hpp"
 
 template <std::size_t Columns>

@@ -2,7 +2,7 @@
 // expect: only partial<sum> can be differentiated
 // again: the check is a template of the placement, which another case instantiates as well
 //
-// The largest logit, used in the loss as if it were a constant of nature.
+// The loss uses the largest logit as if it were a constant.
 #include "setting.hpp"
 
 using gradient = gradient_t<vector_on_tp<partial<maximum>>>;

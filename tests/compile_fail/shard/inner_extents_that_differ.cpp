@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: dimensions with the same letter in the rule's subscripts have different extents
 //
-// The matrix is given as [outputs, inputs].
+// The matrix is [outputs, inputs] instead of [inputs, outputs].
 #include "setting.hpp"
 
 auto product(const tensor<float, extents<dynamic, 512>, ranks, elsewhere<replicated>>& x,

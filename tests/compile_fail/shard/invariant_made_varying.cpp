@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: invariant data must become replicated first
 //
-// A parameter that each rank uses in its own way.
+// Each rank uses the parameter differently.
 #include <shard/setting_with_domains.hpp>
 
 auto own(const vector_on_tp<invariant>& parameter) { return convert<"tp", varying>(parameter); }

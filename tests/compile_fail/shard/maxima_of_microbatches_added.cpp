@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: partial means and maxima can't be added element by element
 //
-// The maximum of two microbatches is not the sum of theirs.
+// The maximum over two microbatches is not the sum of their maxima.
 #include <hocket/operation/operations.hpp>
 
 #include "setting.hpp"

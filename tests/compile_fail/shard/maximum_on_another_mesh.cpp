@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor can't become partial on another mesh
 //
-// Of a maximum, all ranks but one would need the smallest number there is.
+// All ranks except one would need the smallest number of the type.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/operation/operations.hpp>

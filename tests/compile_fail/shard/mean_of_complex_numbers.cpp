@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: means need a floating-point element type
 //
-// The weights of means are numbers of the same type.
+// The weights of means are numbers of the element type.
 #include <shard/setting_with_domains.hpp>
 
 #include <complex>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the mean of integers is not an integer
 //
-// As mean_of_integers, by the other way.
+// Like mean_of_integers, with redistribute.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

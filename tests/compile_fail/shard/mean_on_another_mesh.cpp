@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor can't become partial on another mesh
 //
-// Each rank would have to know how many elements its mean stands for.
+// Each rank would have to know how many elements its mean represents.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/operation/operations.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the norm of partial results is not the norm of the whole
 //
-// Clipping before the reduction along dp.
+// The gradient must be reduced along dp before it is clipped.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

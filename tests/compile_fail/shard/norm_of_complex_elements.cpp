@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the norm needs elements that can be converted to double
 //
-// The square of a complex number is none of its size.
+// The square of a complex number is not the square of its magnitude.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

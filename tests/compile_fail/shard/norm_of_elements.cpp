@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a norm takes tensors, whose types state which elements are copies
 //
-// Of the elements of one rank nobody could say whether others have them too.
+// The elements do not specify whether other ranks have copies of them.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

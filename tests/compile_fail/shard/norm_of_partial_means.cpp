@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the norm of partial results is not the norm of the whole
 //
-// A gradient that was averaged per rank, and not over the ranks.
+// The gradient was averaged on each rank, but not over the ranks.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the norm of partial results is not the norm of the whole
 //
-// As of one gradient.
+// Like norm_of_an_unreduced_gradient, for several tensors.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: varying data may be copies, slices or summands
 //
-// Whose elements count, and how often?
+// The type does not specify which elements count, and how often.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

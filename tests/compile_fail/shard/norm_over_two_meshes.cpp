@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the tensors are on different meshes: call squared_norm for each mesh
 //
-// Experts' gradients are spread over other axes than dense ones.
+// Gradients of experts are distributed over other axes than dense gradients.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the operands have several element types: pass the element type of the result
 //
-// A mask of integers times data: a result of integers would be zero.
+// A mask of integers is multiplied by floats: an integer result would be zero.
 #include "setting.hpp"
 
 using mask = tensor<int, extents<dynamic>, ranks, on<"dp", replicated>, on<"tp", shard<0>>>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: operands are on different meshes: redistribute one of them
 //
-// Activations live on the mesh of the computation, parameters on the one that they are stored on.
+// Activations are on the mesh of the computation, parameters on the mesh that stores them.
 #include "setting.hpp"
 
 using storage = mesh_in_types<"fsdp">;

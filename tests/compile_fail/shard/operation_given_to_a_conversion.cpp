@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the tensor, a conversion takes only options, as in with
 //
-// The placement says already how partial results combine.
+// The placement already specifies how partial results are combined.
 #include <shard/setting_with_domains.hpp>
 
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the tensor on the other mesh must have the same element type and extents
 //
-// Going to another mesh rounds nothing.
+// A redistribution to another mesh does not round elements.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>

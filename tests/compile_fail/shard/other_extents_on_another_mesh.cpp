@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the tensor on the other mesh must have the same element type and extents
 //
-// The types tell different extents.
+// The two types specify different extents.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/operation/operations.hpp>

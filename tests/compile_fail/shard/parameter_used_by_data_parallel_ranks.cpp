@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an invariant operand is used beside one that is not
 //
-// A parameter beside a rank's own batch: its gradient needs the sum over dp.
+// Each rank has a separate batch, so that the gradient of the parameter needs the sum over dp.
 #include "setting.hpp"
 
 auto predict(const matrix_of<on<"dp", shard<0>>, on<"tp", replicated>>& batch,

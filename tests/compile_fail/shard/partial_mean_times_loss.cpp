@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a partial mean or maximum can't be used in a computation
 //
-// A router's balancing loss: the product of means over the ranks' tokens is not the product of the whole's.
+// In a router's balancing loss, the product of the ranks' means is not the product of the means over all tokens.
 #include "setting.hpp"
 
 auto balance(const matrix_on_tp<shard<0>>& probabilities, const vector_on_tp<replicated>& share_of_tokens) {

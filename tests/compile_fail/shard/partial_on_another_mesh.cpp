@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor can't become partial on another mesh: make it replicated there, and then partial
 //
-// Who would hold which summand?
+// It is undefined which rank would store which summand.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>

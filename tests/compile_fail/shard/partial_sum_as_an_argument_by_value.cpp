@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this tensor has another placement than the one required here
 //
-// As by reference.
+// Like partial_sum_as_an_argument, by value.
 #include "setting.hpp"
 
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this tensor has another placement than the one required here
 //
-// Assigned, and so not reduced.
+// An assignment does not reduce.
 #include "setting.hpp"
 
 #include <utility>

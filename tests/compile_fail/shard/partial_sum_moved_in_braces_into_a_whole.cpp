@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this tensor has another placement than the one required here
 //
-// As with parentheses.
+// Like partial_sum_moved_into_a_whole, with braces.
 #include "setting.hpp"
 
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this tensor has another placement than the one required here
 //
-// The reduction was forgotten: a summand is not the sum.
+// The reduction is missing: a summand is not the sum.
 #include "setting.hpp"
 
 #include <utility>

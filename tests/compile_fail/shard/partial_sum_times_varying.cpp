@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a partial sum times data that differ from rank to rank is not a partial sum
 //
-// A dropout mask of each rank's own, on a sum that is not reduced.
+// Each rank applies a separate dropout mask to a sum that is not reduced.
 #include "setting.hpp"
 
 auto dropped(const matrix_on_tp<partial<sum>>& y, const matrix_on_tp<varying>& mask) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a partial sum plus something that is not partial would count that once per rank
 //
-// The loss is summed over the slices of the tokens, so each rank would add the whole penalty once.
+// The loss is summed over the slices of the tokens, so that each rank would add the whole penalty once.
 #include "setting.hpp"
 
 auto loss(const vector_on_tp<shard<0>>& of_tokens,

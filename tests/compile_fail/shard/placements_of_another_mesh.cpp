@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor has one placement for each axis of its mesh
 //
-// One placement, and two axes.
+// There is one placement for two axes.
 #include "setting.hpp"
 
 auto size(const sharded_tensor<float, extents<dynamic>, ranks, placements<replicated>>& x) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the tensor, a redistribution on the tensor's own mesh takes only options
 //
-// Another mesh may have other axes, which these placements say nothing of.
+// Another mesh may have other axes, for which these placements are not defined.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

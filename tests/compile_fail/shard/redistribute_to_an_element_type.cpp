@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the axis must be followed by a placement
 //
-// int is no placement.
+// int is not a placement.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this mesh has no axis of that name
 //
-// The mesh has "dp" and "tp".
+// The mesh has only the axes "dp" and "tp".
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a redistribution takes each axis together with its placement
 //
-// As convert is called, which knows one axis only.
+// convert has this syntax, because it changes only one axis.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

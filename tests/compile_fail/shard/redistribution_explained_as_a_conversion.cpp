@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a redistribution takes each axis together with its placement
 //
-// The call that it explains does not compile either.
+// The redistribution to explain does not compile either.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

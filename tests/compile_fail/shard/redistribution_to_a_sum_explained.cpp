@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: only replicated data can be made partial, and only partial<sum>
 //
-// What does not compile has no plan.
+// A redistribution that does not compile has no plan.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a gradient with another placement can't be added
 //
-// What is reduced already would be counted once per rank by the reduction to come.
+// The next reduction would count a reduced gradient once per rank.
 #include "setting.hpp"
 
 void add(vector_on_tp<partial<sum>>& total, const vector_on_tp<replicated>& gradient) { accumulate(total, gradient); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: replicated data can't become invariant: .*; make the value invariant where it is computed
 //
-// Data of a computation, stored as a parameter.
+// The output of a replicated computation is stored as a parameter.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

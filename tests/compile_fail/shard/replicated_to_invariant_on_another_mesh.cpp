@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: replicated data can't become invariant, not even on another mesh
 //
-// The way over another mesh does not add the gradients either.
+// A redistribution to another mesh does not add the gradients either.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>

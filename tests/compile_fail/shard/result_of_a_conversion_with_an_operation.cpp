@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the tensor, a conversion takes only options
 //
-// As all_reduce takes one.
+// all_reduce takes an operation; convert does not.
 #include <shard/setting_with_domains.hpp>
 
 #include <functional>

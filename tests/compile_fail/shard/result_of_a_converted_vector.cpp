@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: only a tensor can be converted
 //
-// The sentence is the first error, before what follows from it.
+// This text is the first error, before the errors that follow from it.
 #include <shard/setting_with_domains.hpp>
 
 #include <vector>

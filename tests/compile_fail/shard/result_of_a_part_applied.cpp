@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the operands of apply must be tensors
 //
-// The part does not say how it is placed.
+// local() has no placement.
 #include "setting.hpp"
 
 void use(const vector_on_tp<shard<0>>& x) { const auto y = apply(nonlinear<"b->b">(), compute, x.local()); }

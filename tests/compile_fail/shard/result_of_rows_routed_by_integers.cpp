@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: as a std::vector<std::size_t>
 //
-// Counts of another type, of an exchange that is then used.
+// The counts have the wrong type, and the exchange is used afterwards.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: these rows do not have the placement that the exchange was made for
 //
-// The results go back by the transpose; forward once more, they would end up on ranks that nobody chose.
+// The transpose of the exchange returns the results; a second forward exchange would send them to wrong ranks.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an invariant operand is used beside one that is not
 //
-// A router is one for all experts' ranks, and each rank routes tokens of its own.
+// All experts' ranks use the same router, but each rank routes its own tokens.
 #include "setting.hpp"
 
 auto route(const matrix_on_tp<varying>& tokens, const matrix_on_tp<invariant>& router) {

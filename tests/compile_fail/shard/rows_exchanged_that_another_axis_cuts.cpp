@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: another axis cuts the rows, too
 //
-// The dp ranks' slices would no longer add up to any number of rows.
+// After the exchange, the slices of the dp ranks would not have known numbers of rows.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>

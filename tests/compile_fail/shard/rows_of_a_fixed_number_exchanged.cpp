@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: ranks receive different numbers of rows: make the first of the tensor's extents dynamic
 //
-// The type says 8 rows, and what arrives has any number.
+// The type specifies 8 rows, but a rank may receive any number.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>

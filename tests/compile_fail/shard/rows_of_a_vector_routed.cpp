@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: route_rows and its exchanges take a tensor
 //
-// Tokens that lie in a vector.
+// The tokens are in a vector.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: route_rows needs the name of an axis
 //
-// The counts are those of ranks along some axis, and nothing says which.
+// The axis is missing, so that the ranks to which the counts refer are unknown.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>

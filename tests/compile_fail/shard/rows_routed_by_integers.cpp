@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: pass the numbers of rows that go to each rank along the axis
 //
-// Counts of another type would be converted one by one, and negative ones become large.
+// Each count would have to be converted, and negative counts would become large.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/row_exchange.hpp>

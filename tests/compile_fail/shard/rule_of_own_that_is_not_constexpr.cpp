@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the rule can't be evaluated at compile time: its static function `result` must be constexpr
 //
-// It runs, but not before the program does.
+// The rule can be evaluated only at run time.
 #include "setting.hpp"
 
 struct own_rule {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the rule's subscripts and this call have different numbers of operands
 //
-// The labels were changed, the verdict was not.
+// The labels have two operands, the verdict has one.
 #include "setting.hpp"
 
 struct gated {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an operand is sharded along a dimension that its subscripts do not have
 //
-// The labels have two dimensions, the rule that judges has one.
+// The labels have two dimensions, the rule of the verdict has one.
 #include "setting.hpp"
 
 struct activation {

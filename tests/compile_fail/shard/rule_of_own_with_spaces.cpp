@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: subscripts must look like "mk,kn->mn"
 //
-// Nothing could be asked of such a rule, so that it would forbid nothing.
+// A rule with invalid labels would forbid nothing.
 #include "setting.hpp"
 
 struct own_rule {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this rule names a reduction, but not the initial value of a result
 //
-// A rank without elements would give zero to the minimum.
+// A rank without elements would contribute zero to the minimum.
 #include "setting.hpp"
 
 struct minimum_of_rows {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this rule's results are partial, but it names no reduction: add `using reduction = ...` to the rule
 //
-// The smallest of each row: ranks' results are not summands.
+// The ranks' minima of each row are not summands.
 #include "setting.hpp"
 
 struct minimum_of_rows {

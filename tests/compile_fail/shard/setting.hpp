@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What misuses of local mathematics share. The mesh is only a type, as including a real one costs the compiler seconds.
+// Shared by misuses of local mathematics. The mesh is only a type, because to include a real one takes seconds.
 #pragma once
 
 #include <hocket/shard/apply.hpp>

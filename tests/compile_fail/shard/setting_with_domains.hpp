@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What misuses of what communicates share: as setting.hpp, over a mesh of threads.
+// Shared by misuses of functions that communicate: like setting.hpp, with a mesh of threads.
 #pragma once
 
 #include <hocket/group/local.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: only replicated data can be made partial, and only partial<sum>
 //
-// Zeros would have to be put around it: a conversion does that, and says so.
+// A conversion pads a slice with zeros to make it a summand; a redistribution does not.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a non-linear function of partial results is not the partial result of the function
 //
-// Scores of heads whose features are cut are partial sums; a softmax of these is none.
+// If the features of heads are sharded, scores are partial sums, and their softmax is not a partial sum.
 #include "setting.hpp"
 
 auto attend(const matrix_on_tp<shard<1>>& queries, const matrix_on_tp<shard<1>>& keys) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the mesh, pass the extents
 //
-// The extents come first.
+// The extents precede the storage.
 #include <shard/setting_with_domains.hpp>
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the mesh, pass the extents
 //
-// The type tells all extents; that there are none to give is said as {}.
+// The type specifies all extents; the argument for the dynamic ones must be {}.
 #include <shard/setting_with_domains.hpp>
 
 #include <vector>

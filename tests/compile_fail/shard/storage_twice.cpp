@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: after the mesh, pass the extents
 //
-// Nothing says how many elements there are in all.
+// The extents are missing.
 #include <shard/setting_with_domains.hpp>
 
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: subscripts have at most 63 characters
 //
-// A rule of more operands than anybody reads.
+// A rule with 21 operands has too many characters.
 #include "setting.hpp"
 
 struct sum_of_all {

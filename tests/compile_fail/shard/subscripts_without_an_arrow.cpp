@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: subscripts must look like
 //
-// numpy would guess the result; a rule does not.
+// numpy infers the result; a rule does not.
 #include "setting.hpp"
 
 auto product(const matrix_on_tp<shard<1>>& x, const matrix_on_tp<shard<0>>& w) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: partial results of two different reductions along two axes
 //
-// The maximum over dp is left to do.
+// The maximum over dp is still pending.
 #include "setting.hpp"
 
 #include <hocket/shard/convert.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor that is written to must have a name
 //
-// Its elements are gone at the end of the line.
+// The elements are destroyed at the end of the statement.
 #include "setting.hpp"
 
 vector_on_tp<invariant> gradient();

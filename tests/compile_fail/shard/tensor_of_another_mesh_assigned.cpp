@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor is not moved to another mesh implicitly
 //
-// Other ranks have its parts there.
+// On another mesh, other ranks have the parts of the tensor.
 #include "setting.hpp"
 
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a tensor must be made on a mesh of the type
 //
-// The mesh of the experts, for a tensor of the dense layers.
+// A tensor of the dense layers is made on the mesh of the experts.
 #include <shard/setting_with_domains.hpp>
 
 using expert_ranks = hocket::rank_mesh<hocket::local::domain, "ep">;

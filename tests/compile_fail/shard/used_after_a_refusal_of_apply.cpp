@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a non-linear function of partial results is not the partial result of the function
 //
-// The forgotten reduction is the only error, however much follows it.
+// The missing reduction is the only error, although the rest of the function depends on it.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

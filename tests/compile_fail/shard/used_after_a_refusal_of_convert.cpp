@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: replicated data can't become invariant
 //
-// The conversion is the only error, however much follows it.
+// The conversion is the only error, although the rest of the function depends on it.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/norm.hpp>

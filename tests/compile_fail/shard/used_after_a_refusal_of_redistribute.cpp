@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: only replicated data can be made partial
 //
-// The redistribution is the only error, however much follows it.
+// The redistribution is the only error, although the rest of the function depends on it.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: varying data are not parts of a whole, so they can't be moved to another mesh
 //
-// The copies would become nothing that is known.
+// The copies would become data of unknown meaning.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/operation/operations.hpp>

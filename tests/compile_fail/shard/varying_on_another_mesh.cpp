@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: varying data are not parts of a whole, so they can't be moved to another mesh
 //
-// Nobody knows what of it the ranks of the other mesh should get.
+// It is undefined which part the ranks of the other mesh would get.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/change_mesh.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: varying data are not parts of a whole, so they can't be redistributed
 //
-// Nobody knows which slice is whose.
+// It is unknown which slice belongs to which rank.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: accumulate takes two tensors
 //
-// Nobody knows how the elements of a vector are placed.
+// A vector has no placement.
 #include "setting.hpp"
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: hocket::copy copies only tensors
 //
-// Only tensors need it: they can't be copied by their constructor.
+// Only tensors need copy(), because they have no copy constructor.
 #include "setting.hpp"
 
 #include <vector>

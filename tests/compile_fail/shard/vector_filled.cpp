@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: only a tensor can be filled by a function of indices
 //
-// A part alone does not know where in the whole it is.
+// A vector does not specify its position in a whole tensor.
 #include <shard/setting_with_domains.hpp>
 
 #include <vector>

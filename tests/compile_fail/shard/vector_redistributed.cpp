@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: only a tensor can be redistributed
 //
-// Nobody knows how the elements of a vector are placed.
+// A vector has no placement.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/redistribute.hpp>

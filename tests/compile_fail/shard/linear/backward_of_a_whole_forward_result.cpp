@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a layer got the whole result of a forward pass: pass its .output
 //
-// What the backward pass needs is in .saved.
+// The backward pass needs .saved.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

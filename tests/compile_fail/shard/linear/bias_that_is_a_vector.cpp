@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a bias, the rows that it is added to, and their gradient must be tensors
 //
-// Whose slice would it be?
+// A vector has no placement.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

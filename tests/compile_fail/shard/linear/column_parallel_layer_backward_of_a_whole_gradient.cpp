@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the gradient of a column-parallel layer's output must be placed like the output
 //
-// The next layer gathered the output, and its gradient was not cut again.
+// The next layer gathered the output, but its gradient was not sharded again.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the input of a column-parallel layer must be invariant, replicated or shard<0>
 //
-// What a row-parallel layer computes before its sum: it would be reduced here, unasked.
+// The layer would implicitly reduce the partial sum of a row-parallel layer.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the weight of a column-parallel layer must be cut by its outputs
 //
-// Every rank would compute all of the output.
+// Each rank would compute the whole output.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the input of a column-parallel layer must be invariant, replicated or shard<0>
 //
-// The features would be gathered, unasked.
+// The layer would implicitly gather the features.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the weight of a column-parallel layer must be cut by its outputs
 //
-// The weight is not cut at all, and its gradient would be that of one rank.
+// The weight is not sharded, and its gradient would be that of one rank.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a layer got the whole result of a forward pass: pass its .output
 //
-// Two layers, one after the other: the second one takes the output of the first.
+// The second layer takes the .output of the first one.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: this mesh has no axis of that name
 //
-// The layer is of another program's mesh.
+// The layer was written for a mesh with an axis "sp".
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a layer takes the function object of local products first if it has any
 //
-// The output was kept for the backward pass, and not what the forward pass saved.
+// The backward pass needs .saved instead of .output.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

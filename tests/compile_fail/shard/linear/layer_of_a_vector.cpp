@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a layer takes matrices
 //
-// A single token's activations: [features], where [tokens, features] is meant.
+// The activations of a single token are [features] instead of [tokens, features].
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the function object of local products lacks this product
 //
-// It lacks the gradient of the weight.
+// The product for the gradient of the weight is missing.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

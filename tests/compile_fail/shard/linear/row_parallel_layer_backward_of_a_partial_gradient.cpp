@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the gradient of a row-parallel layer's output must be placed like the output
 //
-// The gradient of an invariant output is invariant; a replicated use of it was not converted back.
+// The gradient of an invariant output is invariant; here a replicated use of it was not converted back.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

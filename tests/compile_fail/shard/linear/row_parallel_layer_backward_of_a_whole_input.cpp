@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the input of a row-parallel layer must be cut by its features
 //
-// The activation was gathered for something else, and kept.
+// The activation was gathered for another purpose.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

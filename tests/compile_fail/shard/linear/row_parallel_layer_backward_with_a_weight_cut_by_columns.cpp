@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the weight of a row-parallel layer must be cut by its inputs
 //
-// The weight of the column-parallel layer before it.
+// This is the weight of a column-parallel layer.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the input of a row-parallel layer must be cut by its features
 //
-// Whole input and a weight cut by columns: the output would be gathered, unasked.
+// With a whole input and a weight sharded by columns, the layer would implicitly gather the output.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

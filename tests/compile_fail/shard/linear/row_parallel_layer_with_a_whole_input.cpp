@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the input of a row-parallel layer must be cut by its features
 //
-// The activation before it was gathered, or never cut.
+// The activation before was gathered, or never sharded.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the weight of a row-parallel layer must be cut by its inputs
 //
-// The weight is the only error, however much follows it.
+// The weight is the only error, although the rest of the function depends on it.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

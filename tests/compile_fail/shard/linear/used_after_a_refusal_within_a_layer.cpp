@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an invariant operand is used beside one that is not
 //
-// Tokens are cut along dp, and the weight is not entered along it: said of a product within the layer.
+// The rows are sharded and the bias is invariant: the error is that of an operation within plus_bias.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/linear.hpp>

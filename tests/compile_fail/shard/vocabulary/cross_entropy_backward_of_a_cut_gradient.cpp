@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the gradient of a vocabulary-parallel cross entropy's losses must be placed like the losses
 //
-// The losses were cut along the tokens; they are whole on every rank.
+// The gradient of the losses is sharded by tokens, but each rank has all losses.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

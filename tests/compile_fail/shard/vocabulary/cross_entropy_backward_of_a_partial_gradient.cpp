@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the gradient of a vocabulary-parallel cross entropy's losses must be placed like the losses
 //
-// All ranks' losses were added up to a total that all have, and its gradient counted once per rank.
+// The losses of all ranks were added to one total, whose gradient was counted once per rank.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a cross entropy accepts only an algorithm, timeout
 //
-// What travels are a sum of exponentials and two of logits, together.
+// The ranks exchange one sum of exponentials and two sums of logits together.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a layer takes matrices
 //
-// Logits [batch, tokens, vocabulary]: they are to be viewed as [batch x tokens, vocabulary].
+// Logits [batch, tokens, vocabulary] must be viewed as [batch x tokens, vocabulary].
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a layer got the whole result of a forward pass: pass its .output
 //
-// Logits are the .output of the layer before.
+// The logits are the .output of the layer before.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the targets of a vocabulary-parallel cross entropy must be invariant
 //
-// The activations are cut along the tokens; the logits are not.
+// The activations are sharded by tokens, but the logits are not.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the targets of a cross entropy must be integers
 //
-// One-hot rows, or probabilities.
+// The targets are one-hot rows or probabilities.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

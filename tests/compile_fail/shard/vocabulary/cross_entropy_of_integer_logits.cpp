@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the logits of a cross entropy must be of a floating type
 //
-// Quantised logits, which nobody has scaled back.
+// Quantised logits must be scaled back first.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a cross entropy accepts only an algorithm, timeout
 //
-// Its maxima would be, and its sums of exponentials not.
+// The maxima would be exact, but not the sums of exponentials.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/cross_entropy.hpp>

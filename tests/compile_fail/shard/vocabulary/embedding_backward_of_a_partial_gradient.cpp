@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the gradient of a vocabulary-parallel embedding must be placed like the output
 //
-// Of an invariant output, the gradient is invariant.
+// The gradient of an invariant output is invariant.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the tokens of a vocabulary-parallel embedding must be invariant or replicated
 //
-// Each rank would add up the gradients of its own tokens alone.
+// Each rank would add up only the gradients of its own tokens.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the tokens of an embedding must be integers
 //
-// Activations in the place of tokens: each would be cut to a row's number.
+// Each activation would be truncated to the number of a row.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the table of a vocabulary-parallel embedding must be cut by its rows
 //
-// The gradient would be placed as the table, and each rank would fill in rows of others.
+// The gradient would be placed like the table, and each rank would fill in rows of other ranks.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

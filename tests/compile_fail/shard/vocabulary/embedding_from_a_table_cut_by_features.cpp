@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the table of a vocabulary-parallel embedding must be cut by its rows
 //
-// Every token would be looked up by all ranks, and the features gathered.
+// All ranks would look up each token, and gather the features.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the tokens of a vocabulary-parallel embedding must be invariant or replicated
 //
-// Each rank would look up its own tokens, of which it has a few rows.
+// Each rank would look up its own tokens, but has only a few rows of the table.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: the output of a layer must have the placement
 //
-// What follows the axis is how the output is placed.
+// The template argument after the axis is the placement of the output.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: an invariant operand is used beside one that is not
 //
-// Each dp rank looks up its own tokens, so the table's gradient is to be summed over dp.
+// Each dp rank looks up its own tokens, so that the gradient of the table must be summed over dp.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // expect: a layer takes matrices
 //
-// Of other types, both would be looked at element by element; here their dimensions tell.
+// Their numbers of dimensions show that the two arguments are swapped.
 #include <shard/setting_with_domains.hpp>
 
 #include <hocket/shard/layer/embedding.hpp>
