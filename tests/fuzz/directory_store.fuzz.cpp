@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Files of the directory store: written by other ranks, or by anybody who may write there. If the lowest bit of the
-/// first byte is 0, the rest is the verdict of rank 0, as rank 1 reads it. Else it is what ranks 1 and 2 leave for rank
-/// 0: the next byte says how long the first of the two notes is, and bits 1 and 2 of the first byte whether they stand
-/// behind a right hello.
+/// Files of the directory store, written by other ranks or by any process with access to the directory. If the lowest
+/// bit of the first byte is 0, the rest is the verdict of rank 0, as rank 1 reads it. Otherwise it contains the join
+/// files of ranks 1 and 2, which rank 0 reads: the next byte is the length of the first one; bits 1 and 2 of the first
+/// byte specify whether a valid hello precedes the bytes of each file.
 #include "fuzz.hpp"
 
 #include <hocket/bootstrap/directory_store.hpp>
@@ -32,12 +32,12 @@ hocket::bootstrap::directory_store_options options_of(int rank, int of_ranks, co
   return {rank, of_ranks, directory.string(), "token"};
 }
 
-/// A directory that goes when the program does.
+/// A directory that is removed at the end of the program.
 class scratch {
  public:
   scratch() {
     std::string name = (files::temp_directory_path() / "hocket-fuzz-XXXXXX").string();
-    require(::mkdtemp(name.data()) != nullptr, "there is a place for files");
+    require(::mkdtemp(name.data()) != nullptr, "a temporary directory can be created");
     path_ = name;
     const hocket::bootstrap::directory_store alone(options_of(0, 1, path_), hocket::deadline());
     base_ = only_entry(path_);
@@ -47,13 +47,13 @@ class scratch {
   ~scratch() { files::remove_all(path_); }
 
   const files::path& path() const noexcept { return path_; }
-  /// Where jobs with this token have their sessions.
+  /// The folder of the sessions of jobs with this token.
   const files::path& base() const noexcept { return base_; }
   void clear() const { files::remove_all(base_); }
 
   static files::path only_entry(const files::path& directory) {
     const auto names = platform::list_directory(directory.string());
-    require(names.size() == 1, "there is one directory");
+    require(names.size() == 1, "the directory has one entry");
     return directory / names.front();
   }
 
@@ -79,8 +79,8 @@ blob hello_of(int rank) {
   return detail::encode(greeting);
 }
 
-/// The others act while the store waits, in the predicate that it asks whether to wait on. After a few times, no more.
-/// Returns whether they let it in.
+/// Opens the store. `others` simulates the other ranks: the store calls it in the predicate that cancels its wait,
+/// which returns true after a few calls. Returns whether the rank was admitted.
 template <class Others>
 bool open_store(int rank, const Others& others) {
   int asked = 0;
@@ -111,10 +111,10 @@ void read_verdict(byte_view verdict) {
     write(session, "seen.1", byte_view(note).subspan(size));
     write(session, "verdict", verdict);
   });
-  require(whole, "a rank introduces itself");
+  require(whole, "the join file of a rank begins with a complete hello");
   detail::blob_reader reader(verdict);
   const bool good = reader.integer<std::int32_t>() == 0 && reader.left() >= sizeof(std::int32_t);
-  require(opened == good, "a rank is let in by a good verdict, and by nothing else");
+  require(opened == good, "a rank is admitted if and only if the verdict is valid and good");
 }
 
 void read_notes(unsigned how, fuzz::input& in) {
@@ -128,7 +128,7 @@ void read_notes(unsigned how, fuzz::input& in) {
     write(session, "join.1", notes[0]);
     write(session, "join.2", notes[1]);
   });
-  require(!opened || !(notes[0].empty() || notes[1].empty()), "rank 0 waits for all");
+  require(!opened || !(notes[0].empty() || notes[1].empty()), "rank 0 waits for all ranks");
 }
 
 }  // namespace

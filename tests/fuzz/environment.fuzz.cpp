@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Environment variables: set by people and by launchers. Lines of NAME=value.
+/// Environment variables, set by users and launchers. The input has lines of NAME=value.
 #include "fuzz.hpp"
 
 #include <hocket/bootstrap/environment.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 using fuzz::require;
 
-/// A value ends at a zero, as in a real environment.
+/// A value ends at a zero byte, as in a real environment.
 std::map<std::string, std::string, std::less<>> variables_in(std::string_view text) {
   std::map<std::string, std::string, std::less<>> variables;
   while (!text.empty()) {
@@ -32,15 +32,15 @@ std::map<std::string, std::string, std::less<>> variables_in(std::string_view te
 
 void check(const hocket::bootstrap::world_description& world) {
   require(world.ranks >= 1 && world.rank >= 0 && world.rank < world.ranks, "0 <= rank < ranks");
-  require(world.local_rank >= -1 && world.local_ranks >= 0, "local ranks are known, or said to be unknown");
+  require(world.local_rank >= -1 && world.local_ranks >= 0, "local ranks are valid or marked as unknown");
   require(world.local_ranks == 0 || world.local_rank < world.local_ranks, "local_rank < local_ranks");
-  require(world.timeout.count() > 0, "there is some time");
+  require(world.timeout.count() > 0, "the timeout is positive");
   require(world.directory.empty() || (world.address.empty() && world.directory.front() == '/'),
-          "a directory is absolute, and the only store");
-  require(world.address.empty() == (world.port == 0), "an address has a port");
-  require(world.ranks == 1 || !world.address.empty() || !world.directory.empty(), "ranks have a place to meet");
+          "the path of a directory is absolute, and there is no second store");
+  require(world.address.empty() == (world.port == 0), "an address and a port are set together");
+  require(world.ranks == 1 || !world.address.empty() || !world.directory.empty(), "several ranks have a store");
   require(world.listener == -1 || (world.listener >= 0 && world.rank == 0), "only rank 0 gets a listening socket");
-  require(!world.source.empty(), "it is said where the world comes from");
+  require(!world.source.empty(), "the source of the description is set");
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     check(hocket::bootstrap::read_environment(look_up));
   } catch (const hocket::error& cause) {
-    require(cause.code() == hocket::errc::bad_environment, "a wrong variable is a bad environment");
-    require(!cause.reason().empty(), "an error says what is wrong");
+    require(cause.code() == hocket::errc::bad_environment, "an invalid variable causes bad_environment");
+    require(!cause.reason().empty(), "an error has a reason");
   }
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: nlohmann_json
 /// @file
-/// Flight records as hocket-flight reads them: a job that has died may have left anything. A byte 0 stands between the
+/// Flight records as hocket-flight reads them: files of a crashed job may have any content. A zero byte separates the
 /// files of an input.
 #include "fuzz.hpp"
 
@@ -39,13 +39,13 @@ flight::archive read_all(std::string_view rest) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::input in(data, size);
   const flight::archive all = read_all(fuzz::text_of(in.rest()));
-  require(!all.records.empty() || !all.problems.empty(), "what can't be read is said");
+  require(!all.records.empty() || !all.problems.empty(), "a file that can't be read is reported");
   for (const flight::record& each : all.records) {
-    require(each.rank >= 0 && each.rank < each.ranks, "a record is of a rank that there is");
-    require(each.members.size() == static_cast<std::size_t>(each.ranks), "a record names all ranks");
+    require(each.rank >= 0 && each.rank < each.ranks, "the rank of a record exists");
+    require(each.members.size() == static_cast<std::size_t>(each.ranks), "a record lists all ranks");
   }
   const flight::report report(all, 3);
-  require(all.records.empty() || report.text().find("Communicator ") != std::string::npos, "records tell something");
-  require(nlohmann::json::accept(report.json()), "what programs read is JSON");
+  require(all.records.empty() || report.text().find("Communicator ") != std::string::npos, "the report has text");
+  require(nlohmann::json::accept(report.json()), "the report for programs is valid JSON");
   return 0;
 }

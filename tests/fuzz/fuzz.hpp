@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the fuzz targets share: taking an input apart, and saying what has to hold.
+/// Shared by the fuzz targets: readers of an input, and checks of laws.
 #pragma once
 
 #include <hocket/core/error.hpp>
@@ -16,14 +16,14 @@
 
 namespace fuzz {
 
-/// Ends the program, which fuzzer and replay take for a finding, unless `holds`.
+/// Aborts the program if `holds` is false; fuzzer and replay report this as a finding.
 inline void require(bool holds, const char* law) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n", law);
   std::abort();
 }
 
-/// Bytes that are taken from the front. At the end there are zeros, and empty pieces.
+/// Reads an input from its beginning. After its end, bytes are zero and pieces are empty.
 class input {
  public:
   input(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const std::byte*>(data), size) {}
@@ -55,7 +55,7 @@ inline bool is_known(int code) noexcept {
   return code >= static_cast<int>(hocket::errc::timeout) && code <= static_cast<int>(hocket::errc::system);
 }
 
-/// `body` may throw `hocket::error`, with a code that exists and a peer that is one of `ranks`, and nothing else.
+/// Runs `body`, which may throw only `hocket::error`, with a valid code and a peer among `ranks`.
 template <class Body>
 void may_raise(int ranks, const Body& body) {
   try {
@@ -63,7 +63,7 @@ void may_raise(int ranks, const Body& body) {
   } catch (const hocket::error& cause) {
     require(cause.code().category() == hocket::error_category() && is_known(cause.code().value()),
             "an error has a code of hocket::errc");
-    require(cause.context().peer >= -1 && cause.context().peer < ranks, "an error blames a rank or nobody");
+    require(cause.context().peer >= -1 && cause.context().peer < ranks, "the peer of an error is a rank or -1");
   }
 }
 

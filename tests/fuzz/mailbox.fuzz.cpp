@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a rank does with the control messages of its peers: in a call, and when survivors vote. The first byte says how
-/// many calls this rank has made. Then come messages: a byte of the sender, one of the size, and the bytes.
+/// How a rank handles the control messages of its peers: in a call, and in the vote of survivors. The first byte is the
+/// number of calls that this rank has made. Messages follow: a byte for the sender, one for the size, and the bytes.
 #include "fuzz.hpp"
 
 #include <hocket/communicator/call_log.hpp>
@@ -31,7 +31,7 @@ constexpr int own_rank = 2;
 
 bool is_peer(int rank) { return rank >= 0 && rank < ranks && rank != own_rank; }
 
-/// What peers have said, and nothing more comes.
+/// Endpoints that have received the messages of peers, and receive no more.
 class mailbox {
  public:
   explicit mailbox(std::deque<transport::control_message> mail) : mail_(std::move(mail)) {}
@@ -44,9 +44,9 @@ class mailbox {
     return true;
   }
   void post(int peer, std::span<const std::byte> words) {
-    require(is_peer(peer), "messages go to peers");
+    require(is_peer(peer), "messages are sent only to peers");
     require(words.size() <= transport::control_message::most_bytes, "a message has at most most_bytes");
-    require(detail::decode(words, ranks).has_value(), "what is posted can be read");
+    require(detail::decode(words, ranks).has_value(), "a message that is posted can be decoded");
   }
   bool posted() const noexcept { return true; }
   bool progress() const noexcept { return false; }
@@ -57,7 +57,7 @@ class mailbox {
   std::deque<transport::control_message> mail_;
 };
 
-/// As much of a communicator's state as those need who read its mail.
+/// The part of a communicator's state that functions need to read control messages.
 class rank_state {
  public:
   rank_state(std::deque<transport::control_message> mail, unsigned calls)
@@ -101,15 +101,15 @@ class rank_state {
 void read_in_a_call(rank_state state) {
   const auto locate = [] { return detail::waiting_call{"barrier", {}, 1, 0}; };
   const auto heard = [](int peer, const detail::answer& said) {
-    require(is_peer(peer), "answers come from peers");
-    require(said.awaited == -1 || (said.awaited >= 0 && said.awaited < ranks), "an answer names a rank or nobody");
+    require(is_peer(peer), "only peers answer");
+    require(said.awaited == -1 || (said.awaited >= 0 && said.awaited < ranks), "the awaited rank is valid or -1");
   };
   const hocket::outcome found = detail::poll_control_messages(state, locate, heard);
   if (found.failed()) {
-    require(found.code() == hocket::errc::mismatch, "calls that differ are a mismatch");
+    require(found.code() == hocket::errc::mismatch, "calls that differ cause a mismatch");
     require(is_peer(found.cause().context.peer), "a mismatch names a peer");
   } else {
-    require(state.revoked() || !state.endpoints().has_control_message(), "all mail is read");
+    require(state.revoked() || !state.endpoints().has_control_message(), "all messages are read");
   }
 }
 
@@ -118,19 +118,19 @@ void vote(rank_state state) {
     detail::survivor_consensus<rank_state> voters(state, hocket::deadline(), {"shrink", {}, std::chrono::seconds(1)});
     const detail::survivor_set own{3, std::vector<bool>(ranks)};
     const auto all = voters.gather(0, own.text());
-    require(all.size() == ranks, "there is a place for the vote of each rank");
-    require(all[own_rank] == own.text(), "a rank hears its own vote");
+    require(all.size() == ranks, "each rank has an entry for its vote");
+    require(all[own_rank] == own.text(), "a rank receives its own vote");
     detail::survivor_set sum = own;
     for (const auto& each : all) {
       if (each) sum.add(detail::survivor_set::parse(*each, ranks));
     }
-    require(sum.context >= 3 && sum.context <= transport::contexts::most, "a context comes out that there is");
-    require(sum.lost.size() == ranks, "it is said of each rank whether it is lost");
+    require(sum.context >= 3 && sum.context <= transport::contexts::most, "the sum of votes has a valid context");
+    require(sum.lost.size() == ranks, "the sum of votes states for each rank whether it is lost");
     voters.conclude_in(1, sum.text());
     const std::string agreed = voters.agree(1, sum.text());
     const auto proposed = [&](const auto& each) { return each.second.number == 1 && each.second.content == agreed; };
     require(agreed == sum.text() || std::ranges::any_of(state.votes().received, proposed),
-            "they agree on what one has proposed");
+            "the ranks agree on a vote that one of them has proposed");
   });
 }
 
@@ -141,13 +141,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const unsigned calls = in.byte() % 64;
   std::deque<transport::control_message> mail;
   while (!in.empty()) {
-    // A wire says truly who a sender is, and drops what is from nobody.
+    // A transport reports the sender correctly, and drops messages without a sender.
     const int sender = static_cast<int>(in.byte() % ranks);
     const auto bytes = in.piece(in.byte());
     if (is_peer(sender)) mail.push_back({sender, {bytes.begin(), bytes.end()}});
   }
   read_in_a_call({mail, calls});
-  // At last all peers have gone on, so that nobody waits for a vote that does not come.
+  // The last vote of each peer is for a later round, so that this rank does not wait for missing votes.
   for (int peer = 0; peer < ranks; ++peer) {
     if (is_peer(peer))
       mail.push_back({peer, detail::encode(detail::vote{~std::uint32_t{0}, ~std::uint32_t{0}, "later"})});

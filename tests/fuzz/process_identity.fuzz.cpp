@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Who the peers are, as each process tells all others through the store; and /proc/PID/stat, in which the name of a
-/// process may be anything. The first byte says which, the rest is the blob or the file.
+/// The identity that each process publishes for its peers through the store; and /proc/PID/stat, in which a process may
+/// have any name. The first byte selects one of them, the rest is the blob or the file.
 #include "fuzz.hpp"
 
 #include <hocket/transport/ucx/arrival.hpp>
@@ -29,11 +29,11 @@ void read_identity(std::span<const std::byte> blob, bool of_this_host) {
   const std::optional<ucx::arrival> arrived = ucx::arrival_from(blob);
   require(arrived.has_value() == (blob.size() == sizeof *arrived), "an arrival has one size");
   if (!arrived) return;
-  require(std::memcmp(&*arrived, blob.data(), blob.size()) == 0, "an arrival is taken as it is");
+  require(std::memcmp(&*arrived, blob.data(), blob.size()) == 0, "an arrival has the bytes of the blob");
   const ucx::arrival here = ucx::own_arrival(arrived->staging_bytes);
   require(ucx::difference(here, 0, *arrived, 1).empty() ==
               (std::memcmp(here.build, arrived->build, sizeof here.build) == 0),
-          "another build is found, and nothing else");
+          "only another build is reported as a difference");
   ucx::process_identity other = arrived->who, *const peer = &other;
   if (of_this_host) {
     std::memcpy(peer->host, own().host, sizeof peer->host);
@@ -41,11 +41,11 @@ void read_identity(std::span<const std::byte> blob, bool of_this_host) {
   }
   const ucx::host_share share = ucx::share_of_host(own(), {own(), *peer});
   require(share.ranks == (own().same_host(*peer) ? 2 : 1), "ranks of this host are counted");
-  require(share.cores >= 1 && share.cores <= CPU_SETSIZE, "there is a core, and no more than there can be");
+  require(share.cores >= 1 && share.cores <= CPU_SETSIZE, "the number of cores is between 1 and CPU_SETSIZE");
   if (own().can_watch(*peer)) static_cast<void>(ucx::process_watch().ended(*peer));
 }
 
-/// With a right file around it, a name changes nothing.
+/// Reads `name` as a whole file, and as the name of a process in a valid file, which must not change the start time.
 void read_start_time(const std::string& name) {
   static_cast<void>(hocket::bootstrap::detail::start_time_in(name));
   std::string rest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What members ask of the TCP store's server, in any order, with ranks that come, leave, break down and wait too long.
-/// Each step takes a byte that says what happens, one that says to whom, and what it needs beyond that.
+/// Requests to the TCP store's server, in any order, from ranks that join, leave, fail and wait too long. Each step
+/// takes a byte for the event, one for the rank, and the data that the event needs.
 #include "fuzz.hpp"
 
 #include <hocket/bootstrap/rendezvous.hpp>
@@ -37,7 +37,7 @@ class world {
     }
     server_.close();
     take_answers();
-    for (const bool waits : waits_) require(!waits, "at the end everybody has an answer");
+    for (const bool waits : waits_) require(!waits, "at the end each request has an answer");
   }
 
  private:
@@ -57,13 +57,13 @@ class world {
     const detail::reply verdict = server_.greet(greeting);
     check(verdict);
     if (verdict.status != 0) return;
-    require(greeting.rank >= 0 && greeting.rank < static_cast<std::int32_t>(ranks), "ranks are let in");
+    require(greeting.rank >= 0 && greeting.rank < static_cast<std::int32_t>(ranks), "only valid ranks are admitted");
     bool& here = here_[static_cast<std::size_t>(greeting.rank)];
-    require(!here, "each rank is let in once at a time");
+    require(!here, "a rank is admitted only if it is not present");
     here = true;
   }
 
-  /// The server reads no request of a rank that waits for an answer.
+  /// Sends a request, except if the rank waits for an answer: then the server does not read its requests.
   void ask(unsigned rank) {
     detail::request what;
     const unsigned kind = in_.byte();
@@ -89,9 +89,9 @@ class world {
 
   void take_answers() {
     for (const auto& each : server_.take_answers()) {
-      require(each.rank >= 0 && each.rank < static_cast<int>(ranks), "answers are for ranks");
+      require(each.rank >= 0 && each.rank < static_cast<int>(ranks), "the receiver of an answer is a rank");
       bool& waits = waits_[static_cast<std::size_t>(each.rank)];
-      require(waits, "each request has one answer");
+      require(waits, "a rank gets an answer only if it waits for one");
       waits = false;
       check(each.what);
     }
@@ -100,8 +100,8 @@ class world {
   static void check(const detail::reply& what) {
     require(
         what.status == 0 || what.status == detail::status_come_again || fuzz::is_known(static_cast<int>(what.status)),
-        "a status is that of an error");
-    require(what.peer >= -1 && what.peer < static_cast<int>(ranks), "a rank is to blame, or nobody");
+        "a status is 0, that of an error, or status_come_again");
+    require(what.peer >= -1 && what.peer < static_cast<int>(ranks), "the peer of a reply is a rank or -1");
     require(what.status == 0 || what.body != nullptr, "a refusal has a reason");
   }
 

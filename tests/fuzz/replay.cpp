@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// replay PATH...: runs a fuzz target, without a fuzzer, over files and over those in directories; and over each of
-/// them cut off at every length, and with every byte turned to 0x00 and 0xff.
+/// replay PATH...: runs a fuzz target, without a fuzzer, on files and on the files in directories; and on each of them
+/// truncated at every length, and with every byte set to 0x00 and to 0xff.
 #include "fuzz.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-// Of a large file, only so many bytes at its begin are cut and turned.
+// Only this number of bytes at the beginning of a file are truncated and changed.
 constexpr std::size_t most_positions = 512;
 
 std::string current_file;
@@ -34,7 +34,7 @@ void say_which_input(int signal) {
   std::raise(signal);
 }
 
-/// In memory of its own and of just this size, so that sanitizers notice who reads past its end.
+/// Copies the input to a separate allocation of exactly this size, so that sanitizers detect reads past its end.
 void run(const std::vector<std::uint8_t>& bytes, std::size_t size, const char* change, std::size_t position) {
   current_change = change;
   current_position = position;

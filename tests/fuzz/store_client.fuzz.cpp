@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a client of the TCP store reads: from whoever listens where its rank 0 should. A real client, and a server that
-/// says what the input holds, whatever it is asked. The lowest bit of the first byte chooses between few ranks, and so
-/// many that nobody has memory for the longest answer of theirs.
+/// Bytes that a client of the TCP store reads from any process that listens on the port of rank 0. A real client, and a
+/// server that sends the input, independent of the request. The lowest bit of the first byte chooses between 3 ranks
+/// and so many that there is no memory for their longest answer.
 #include "fuzz.hpp"
 
 #include <hocket/bootstrap/tcp_store.hpp>
@@ -21,7 +21,7 @@ namespace {
 using fuzz::require;
 namespace platform = hocket::platform;
 
-/// Serves one connection, the first.
+/// Serves only the first connection.
 class impostor {
  public:
   explicit impostor(std::span<const std::byte> words) : words_(words) {
@@ -40,7 +40,7 @@ class impostor {
  private:
   void serve() {
     const hocket::wait_limit limit(hocket::deadline::after(std::chrono::seconds(5)));
-    require(!platform::wait_ready(listener_.get(), POLLIN, limit), "the client comes");
+    require(!platform::wait_ready(listener_.get(), POLLIN, limit), "the client connects");
     const platform::file_descriptor client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     static_cast<void>(platform::send_all(client.get(), words_, limit));
     ::shutdown(client.get(), SHUT_WR);
@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::array<std::byte, 2> mine{};
     fuzz::may_raise(ranks, [&] {
       const auto all = store.gather("everybody", 1, ranks, mine, limit);
-      require(all.size() == static_cast<std::size_t>(ranks), "there is a blob of each rank");
+      require(all.size() == static_cast<std::size_t>(ranks), "each rank has a blob");
     });
     fuzz::may_raise(ranks, [&] { store.add("counter", 1, limit); });
     fuzz::may_raise(ranks, [&] { store.get("key", limit); });

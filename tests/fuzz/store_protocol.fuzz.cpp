@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Messages of the TCP store: hellos and requests, which anybody who reaches the port may send, and joined blobs, which
-/// come from the store. The first byte says which, the rest is the message.
+/// Messages of the TCP store: hellos and requests, which any process that reaches the port may send, and joined blobs,
+/// which the store sends. The first byte is the kind of message, the rest is the message.
 #include "fuzz.hpp"
 
 #include <hocket/bootstrap/blob.hpp>
@@ -19,11 +19,11 @@ namespace detail = hocket::bootstrap::detail;
 using hocket::bootstrap::blob;
 using hocket::bootstrap::byte_view;
 
-/// What holds of every message that was understood. `written`: it as this side would write it.
+/// Checks the laws of every message that was decoded. `written`: its encoding by this side.
 template <class Message>
 void check_whole(byte_view bytes, std::size_t size, const blob& written) {
   require(size <= bytes.size(), "a message ends within the bytes that it was read from");
-  require(std::ranges::equal(written, bytes.first(size)), "a message reads as it was written");
+  require(std::ranges::equal(written, bytes.first(size)), "the encoding of a decoded message equals its bytes");
   Message part;
   std::size_t ignored = 0;
   require(detail::decode(bytes.first(size - 1), part, ignored) == detail::decoded::incomplete,
@@ -51,8 +51,8 @@ void read_blobs(byte_view bytes, int count) {
   detail::blob_reader reader(bytes);
   std::vector<blob> all;
   if (!detail::read_blobs(reader, count, all)) return;
-  require(all.size() == static_cast<std::size_t>(count), "there are as many blobs as were asked for");
-  require(std::ranges::equal(detail::joined_blobs(all), bytes), "joined blobs read as they were written");
+  require(all.size() == static_cast<std::size_t>(count), "the number of blobs is the requested one");
+  require(std::ranges::equal(detail::joined_blobs(all), bytes), "the encoding of decoded blobs equals their bytes");
 }
 
 }  // namespace

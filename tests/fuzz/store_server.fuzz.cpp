@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the TCP store's server reads from its connections: anybody may connect. A real server, and two clients. The
-/// input is pieces: a byte of whom they come from (lowest bit) and whether that one says a right hello before (next
-/// bit), a byte of their size, and the bytes.
+/// Bytes that the TCP store's server reads from its connections: any process may connect. A real server, and two
+/// clients. The input consists of pieces: a byte for the client (lowest bit) and whether it sends a valid hello before
+/// (next bit), a byte for the size, and the bytes.
 #include "fuzz.hpp"
 
 #include <hocket/bootstrap/tcp_server.hpp>
@@ -24,7 +24,7 @@ namespace platform = hocket::platform;
 
 constexpr int ranks = 2;
 
-/// Where the server listens: a name that the system picks, so that no ports are used up.
+/// Returns a listening socket with a name that the system chooses, so that the fuzzer does not run out of ports.
 platform::file_descriptor open_listener() {
   platform::file_descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un nameless{};
@@ -40,7 +40,7 @@ platform::file_descriptor connect_to(const platform::socket_address& place) {
   return socket;
 }
 
-/// The server may have closed the connection already.
+/// Ignores errors, because the server may already have closed the connection.
 void send(const platform::file_descriptor& to, std::span<const std::byte> bytes) {
   static_cast<void>(platform::send_all(to.get(), bytes, hocket::deadline::after(std::chrono::seconds(5))));
 }
@@ -53,13 +53,13 @@ void send_hello(const platform::file_descriptor& to, int rank) {
   send(to, detail::encode(greeting));
 }
 
-/// Reads answers until the server closes the connection, which it does once it has seen that nothing more comes.
+/// Reads answers until the server closes the connection, after it has read the end of the client's data.
 void drain(const platform::file_descriptor& from) {
   const hocket::wait_limit limit(hocket::deadline::after(std::chrono::seconds(5)));
   std::array<std::byte, 4096> answers;
   hocket::failure end;
   while (!end) end = platform::receive_all(from.get(), answers, limit);
-  require(end.code == hocket::errc::peer_lost, "the server closes a connection at whose other end nobody is");
+  require(end.code == hocket::errc::peer_lost, "the server closes a connection that its client has shut down");
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   platform::file_descriptor listener = open_listener();
   const platform::socket_address place = platform::local_address(listener.get());
   detail::server_limits limits;
-  limits.late_ranks = {};  // nobody comes late here
+  limits.late_ranks = {};  // no rank arrives late
   const detail::tcp_server server(std::move(listener), ranks, "token", limits);
   const std::array clients{connect_to(place), connect_to(place)};
   while (!in.empty()) {

@@ -3,7 +3,7 @@
 #
 # conan.sh COMPILER CONAN PROJECT_FOLDER CONSUMER_FOLDER SCRATCH_FOLDER
 #
-# Makes the package with Conan, in a home of its own, and builds and runs the consumer with it.
+# Makes the package with Conan, in a separate Conan home, and builds and runs the consumer with it.
 set -eu
 compiler=$1 conan=$2 project=$3 consumer=$4 scratch=$5
 

@@ -3,13 +3,13 @@
 #
 # pkg_config.sh COMPILER PKG_CONFIG FOLDER_OF_PC_FILES SOURCE_FOLDER SCRATCH_FOLDER
 #
-# Builds and runs the consumer by what hocket.pc says, and nothing else: header-only, and with one source for what is compiled
-# once.
+# Builds and runs the consumer with only the flags of hocket.pc: header-only, and with separate compilation, in which one
+# source contains the compiled part of the library.
 set -eu
 compiler=$1 pkg_config=$2 sources=$4 scratch=$5
 export PKG_CONFIG_PATH="$3"
 mkdir -p "$scratch"
-# The flags are words, to be split.
+# The flags must be split into words.
 # shellcheck disable=SC2046
 "$compiler" -std=c++20 $("$pkg_config" --cflags hocket) "$sources/main.cpp" "$sources/unit.cpp" \
   -o "$scratch/consumer" $("$pkg_config" --libs hocket)

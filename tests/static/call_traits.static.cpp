@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether a call compiles can be asked: by std::is_invocable, a requires-expression, a concept. None of them leads to an error,
-// and all say what the compiler says of the call.
+// Programs can check whether a call compiles: by std::is_invocable, a requires-expression or a concept. None of these
+// causes an error, and all agree with the compiler.
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/group/peers.hpp>
@@ -35,12 +35,12 @@ using on_device = device_buffer<float, cuda::device_memory>;
 using const_on_device = device_buffer<const float, cuda::device_memory>;
 using in_order = decltype(with(cuda::stream_ref(static_cast<CUstream_st*>(nullptr))));
 
-/// A concept of a user's.
+/// A user-defined concept.
 template <class Call, class... Arguments>
 concept callable =
     requires(const Call& call, Arguments&&... arguments) { call(static_cast<Arguments&&>(arguments)...); };
 
-/// Whether all ways to ask say the same.
+/// True if all ways to check give the same result.
 template <bool Expected, class Call, class... Arguments>
 constexpr bool agree =
     std::is_invocable_v<Call, Arguments...> == Expected && std::is_invocable_v<const Call&, Arguments...> == Expected &&
@@ -55,7 +55,7 @@ template <const auto& Call, class... Arguments>
 constexpr bool gives_request = std::is_invocable_r_v<request, decltype(Call), Arguments...> &&
                                std::is_same_v<std::invoke_result_t<decltype(Call), Arguments...>, request>;
 
-// ── As a program asks ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Checks as in a program ─────────────────────────────────────────────────────────────────────────────────────────
 
 static_assert(!std::is_invocable_v<decltype(all_reduce), int, int>);
 static_assert(!std::is_invocable_v<decltype(all_reduce)>);
@@ -72,7 +72,7 @@ static_assert(!std::is_invocable_r_v<request, decltype(all_reduce_async), comm, 
 static_assert(!std::is_nothrow_invocable_v<decltype(all_reduce), comm, in, out>);
 static_assert(std::is_nothrow_invocable_v<decltype(all_reduce), comm, in, out, std::plus<>, none, code>);
 
-/// Takes what it can from a call: an overload for each of the two.
+/// Overloads for calls that accept a root and for those that do not.
 template <class Call>
 constexpr int ways(const Call&) {
   return 1;
@@ -126,7 +126,7 @@ struct with_memory {
   floats table;
   float operator()(float a, float b) const;
 };
-/// Which elements it is for can't be asked, only tried.
+/// Not constrained: the body must be compiled to find out whether it accepts given elements.
 struct only_for_strings {
   auto operator()(const auto& a, const auto& b) const { return a.append(b); }
 };
@@ -178,7 +178,7 @@ static_assert(refused<all_gather_v, comm, in, out> && refused<all_gather_v, comm
               refused<all_to_all_v, comm, in, out, receive_counts, send_counts> &&
               refused<all_to_all_v, comm, in, out, counts, counts>);
 
-// ── Memory of devices ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Device memory ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 static_assert(fits<all_reduce, comm, on_device, on_device, std::plus<>, in_order> &&
               fits<all_reduce, comm, device_in_place<float, cuda::device_memory>, std::plus<>, in_order> &&
@@ -211,7 +211,7 @@ static_assert(binds_all_reduce<bound, on_device, on_device, std::plus<>> && bind
 static_assert(!binds_all_reduce<bound, on_device, on_device> && !binds_all_reduce<bound, float*, float*, std::plus<>> &&
               !binds_all_reduce<bound, on_device, on_device, unary> && !binds_broadcast<bound, on_device, int>);
 
-// ── What a call gives ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Result types of calls ──────────────────────────────────────────────────────────────────────────────────────────
 
 static_assert(gives_request<all_reduce_async, comm, in, out> &&
               gives_request<all_reduce_async, comm, in, out, std::plus<>, by_ring> &&

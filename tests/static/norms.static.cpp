@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The norm of a tensor is a tensor's, also where the header of the norm of bucketed gradients is included.
+// The norm of a tensor calls the overload for tensors, also if the header for norms of bucketed gradients is included.
 #include <hocket/gradient/norm.hpp>
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans are proven by the compiler. One assert per number of ranks: a loop would reach the compiler's limit.
+// The compiler proves plans. One assert per number of ranks: a loop would exceed the compiler's limit.
 #include "plan/every_plan.hpp"
 
 #include <hocket/plan/listed.hpp>
@@ -25,19 +25,19 @@ static_assert(prove(plan::pairwise_all_to_all{}, 16));
 static_assert(prove(plan::binomial_broadcast{3}, 16));
 static_assert(prove(plan::dissemination_barrier{}, 16));
 
-// What a proof says is known to the compiler too.
+// The results of a proof are constant expressions too.
 static_assert(prove(plan::recursive_doubling{}, 4).order == plan::combination_order::fixed_tree);
 static_assert(prove(plan::double_tree{}, 5).order == plan::combination_order::rank_order);
 static_assert(prove(plan::ring_all_reduce{}, 4).order == plan::combination_order::any_order);
 static_assert(prove(plan::ring_all_reduce{}, 4).same_on_all_ranks);
 
-// In place, and what goes wrong there.
+// Plans in place, and their violations.
 static_assert(prove(plan::ring_all_reduce{}, 4, {.in_place = true}));
 static_assert(prove(plan::for_in_place(plan::one_shot{}), 4, {.in_place = true}));
 static_assert(prove(plan::one_shot{}, 4, {.in_place = true}).what == plan::violation::read_races_write);
 static_assert(prove(plan::recursive_doubling{}, 2, {.in_place = true}).what == plan::violation::overwrites_send);
 
-// The plan of the documentation: a chain, written without knowing the library.
+// The user-defined plan of the documentation: a chain.
 struct chain_broadcast {
   static constexpr const char* name() { return "chain_broadcast"; }
   static constexpr plan::collective collective() { return {plan::collective_kind::broadcast, 0}; }
@@ -52,7 +52,7 @@ struct chain_broadcast {
 static_assert(prove(chain_broadcast{}, 1));
 static_assert(prove(chain_broadcast{}, 9));
 
-// A chain that forgets to pass on.
+// A chain in which rank 2 does not send.
 struct broken_chain : chain_broadcast {
   static constexpr unsigned length(int ranks, int rank, unsigned lane) {
     return rank == 2 ? 1U : chain_broadcast::length(ranks, rank, lane);

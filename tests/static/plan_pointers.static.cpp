@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans over peer pointers are proven by the compiler. A file of their own, to bound the compiler's memory.
+// The compiler proves plans over peer pointers. They are in a separate file to bound the compiler's memory.
 #include "plan/every_plan.hpp"
 
 #include <hocket/plan/prove.hpp>

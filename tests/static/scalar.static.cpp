@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the small floating-point types promise the compiler. Compiling this file is the test.
+/// Compile-time properties of the small floating-point types. Compiling this file is the test.
 #include <hocket/scalar/scalar.hpp>
 
 #include <concepts>
@@ -62,7 +62,7 @@ static_assert(calculates_as_float<bfloat16>());
 static_assert(calculates_as_float<float8_e4m3>());
 static_assert(calculates_as_float<float8_e5m2>());
 
-// Everything works in constant expressions.
+// Conversions and comparisons work in constant expressions.
 static_assert(half(1.0F).bits() == 0x3c00 && half(-2).bits() == 0xc000 && half::from_bits(0x3555) < 1.0F / 3);
 static_assert(bfloat16(1.0).bits() == 0x3f80 && bfloat16(half(0.5F)).bits() == 0x3f00);
 static_assert(float8_e4m3(1.0F).bits() == 0x38 && float8_e4m3(1e30).bits() == 0x7e);
@@ -71,7 +71,7 @@ static_assert(half(1e-7F).bits() == 2 && half::from_bits(1) == 0x1p-24F && half(
 static_assert(half(std::numeric_limits<float>::quiet_NaN()).bits() == 0x7fff);
 static_assert(half{}.bits() == 0 && half(-0.0F).bits() == 0x8000 && half(-0.0) == half(0));
 
-// Cut, with the last bit telling whether anything was lost.
+// round_to_odd truncates, and sets the last bit if other bits were lost.
 static_assert(hocket::detail::round_to_odd(0.0) == 0 && hocket::detail::round_to_odd(-0x1p-1000) == -0x1p-149F);
 static_assert(hocket::detail::round_to_odd(1.0) == 1.0F && hocket::detail::round_to_odd(1 + 0x1p-52) == 1 + 0x1p-23F);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pipeline schedules are made, proven and priced by the compiler.
+// The compiler makes, proves and prices pipeline schedules.
 #include <hocket/schedule/dual_pipe.hpp>
 #include <hocket/schedule/gpipe.hpp>
 #include <hocket/schedule/interleaved.hpp>
@@ -31,7 +31,7 @@ static_assert(prove(pipeline::dual_pipe_v(4, 8)));
 static_assert(pipeline::run_clock(pipeline::one_forward_one_backward(4, 8)).makespan == 33);
 static_assert(pipeline::peak_activations(pipeline::one_forward_one_backward(4, 8), 0) == 4);
 
-// What is wrong with a schedule is known to the compiler too.
+// The violations of a schedule are constant expressions too.
 constexpr pipeline::schedule_violation without_the_last_backward() {
   pipeline::schedule plan = pipeline::gpipe(2, 2);
   plan.of(1).pop_back();
@@ -41,13 +41,13 @@ static_assert(without_the_last_backward() == pipeline::schedule_violation::missi
 
 constexpr pipeline::schedule_violation waiting_for_each_other() {
   pipeline::schedule plan = pipeline::gpipe(2, 2);
-  std::swap(plan.of(0)[1], plan.of(0)[2]);  // a backward pass before the forward pass that the last stage does first
+  std::swap(plan.of(0)[1], plan.of(0)[2]);  // a backward pass before the forward pass that the last stage must do first
   std::swap(plan.of(1)[0], plan.of(1)[1]);
   return prove(plan).what;
 }
 static_assert(waiting_for_each_other() == pipeline::schedule_violation::deadlock);
 
-// So are its messages, and what a transport must hold for them.
+// The compiler also proves the messages of a schedule.
 static_assert(pipeline::prove_messages(pipeline::lower(pipeline::one_forward_one_backward(4, 8))));
 static_assert(pipeline::prove_messages(pipeline::lower(pipeline::zero_bubble_v(4, 8))));
 static_assert(pipeline::prove_messages(pipeline::lower(pipeline::dual_pipe_v(2, 4))));

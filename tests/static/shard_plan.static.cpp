@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Redistributions whose sequence of moves is known.
+// Redistributions with expected sequences of moves.
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/redistribution_plan.hpp>
 
@@ -15,7 +15,7 @@ constexpr placement I{placement_kind::invariant};
 constexpr placement P{placement_kind::partial_sum};
 constexpr placement S(int dimension) { return {placement_kind::shard, dimension}; }
 
-// A matrix of 64 x 64 floats over 2 x 4 ranks.
+// A matrix of 64 x 64 floats on 2 x 4 ranks.
 
 constexpr auto planned(std::array<placement, 2> from, std::array<placement, 2> to, std::array<int, 2> mesh = {2, 4}) {
   return plan_redistribution<2, 2>({64, 64}, mesh, from, to, sizeof(float));
@@ -36,22 +36,22 @@ static_assert(is_plan(planned({R, S(0)}, {R, S(1)}), move_kind::exchange));
 static_assert(is_plan(planned({R, P}, {R, R}), move_kind::reduce));
 static_assert(is_plan(planned({R, P}, {R, S(1)}), move_kind::reduce_to_slices));
 static_assert(is_plan(planned({R, R}, {R, P}), move_kind::keep_on_first));
-static_assert(is_plan(planned({S(0), S(0)}, {R, R}), move_kind::gather));  // along both, at once
+static_assert(is_plan(planned({S(0), S(0)}, {R, R}), move_kind::gather));  // one gather along both axes
 static_assert(planned({S(0), S(0)}, {R, R}).moves[0].along == 3U);
 static_assert(is_plan(planned({P, P}, {R, R}), move_kind::reduce));
-static_assert(is_plan(planned({S(0), R}, {S(1), R}, {1, 4})));  // one rank has all
+static_assert(is_plan(planned({S(0), R}, {S(1), R}, {1, 4})));  // one rank has all rows
 static_assert(planned({S(0), S(1)}, {S(1), S(0)}).possible);
 static_assert(planned({S(0), S(1)}, {S(1), S(0)}).collectives() <= 2);
 static_assert(!planned({R, S(0)}, {R, P}).possible || planned({R, S(0)}, {R, P}).collectives() == 1);
 
-// 64 ranks along three axes, within what g++ evaluates by default.
+// 64 ranks along three axes, within the default limit of g++ for constant evaluation.
 constexpr auto of_64_ranks = plan_redistribution<2, 3>({64, 64}, {4, 4, 4}, {S(0), S(0), S(1)}, {S(1), S(1), S(0)}, 8);
 static_assert(of_64_ranks.size == 1 && of_64_ranks.moves[0].along == 7U);
 constexpr auto uneven =
     plan_redistribution<3, 3>({63, 31, 12}, {4, 4, 4}, {S(0), S(1), P}, {S(1), S(0), R}, sizeof(float));
 static_assert(uneven.collectives() == 2);
 
-// Of nothing, nothing has to move; what is partial must still be told so.
+// A tensor without elements moves nothing.
 static_assert(is_plan(plan_redistribution<2, 2>({0, 5}, {2, 4}, {R, S(1)}, {R, R}, 4), move_kind::slice));
 static_assert(is_plan(plan_redistribution<2, 2>({0, 5}, {2, 4}, {S(0), S(1)}, {S(1), R}, 4), move_kind::slice));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which redistributions are planned by the compiler, and that those compile that are not, as their meshes are too large.
+// Which redistributions the compiler plans. Others, whose meshes are too large, compile too.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/placement.hpp>
@@ -24,14 +24,14 @@ static_assert(!detail::plans_when_compiling<weight<1 << 16, 1 << 16>>());
 [[maybe_unused]] auto gathered_over_few(const weight<8, 8>& w) { return redistribute<on<"dp", replicated>>(w); }
 [[maybe_unused]] auto gathered_over_many(const weight<64, 32>& w) { return redistribute<on<"dp", replicated>>(w); }
 
-// Begun by the compiler, and given up: ways are many, and each is compared on all ranks.
+// The compiler starts to plan this one, and stops: there are many sequences of moves, each compared on all ranks.
 using uneven = tensor<float, extents<4097, 64, 1, 7>, rank_mesh<local::domain, axis("a", 32), axis("b", 2)>,
                       on<"a", partial<sum>>, on<"b", shard<0>>>;
 using cut_twice = detail::redistributed_t<uneven, on<"a", shard<2>>, on<"b", shard<2>>>;
 static_assert(detail::plans_when_compiling<uneven>() && !detail::planned_when_compiling<uneven, cut_twice>());
 [[maybe_unused]] auto cut(uneven& x) { return redistribute<on<"a", shard<2>>, on<"b", shard<2>>>(x); }
 
-// Along one axis, the compiler would have to look at even more.
+// Along one axis, the compiler would have to compare even more.
 using row_mesh = rank_mesh<local::domain, axis("dp", 32768)>;
 using rows = tensor<float, extents<100003, 512>, row_mesh, on<"dp", shard<0>>>;
 [[maybe_unused]] auto turned_over_many(const rows& x) { return redistribute<on<"dp", shard<1>>>(x); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What every rule says of placements, and which placement can become which: all of it is computed by the compiler.
-// tests/repository/shard_mutations.cmake takes each refusal out of the headers once, and expects this file not to compile.
+// The verdicts of all rules on placements, and which placement can become which, as constant expressions.
+// tests/repository/shard_mutations.cmake removes each refusal from the headers once; then this file must not compile.
 #include <hocket/shard/conversion_rules.hpp>
 #include <hocket/shard/extents.hpp>
 #include <hocket/shard/placement.hpp>
@@ -35,7 +35,7 @@ constexpr bool refuses(misuse expected, Operands... operands) {
   return Rule::result(all).why == expected;
 }
 
-// ── What holds for every rule where nothing is partial ─────────────────────────────────────────────────────────────
+// ── Common to all rules, without partial operands ──────────────────────────────────────────────────────────────────
 
 /// `Two` is a rule for "th,th->th", `Row` for "th,h->th", `Whole` for "tH,tH->tH".
 template <class Two, class Row, class Whole>
@@ -65,12 +65,12 @@ static_assert(judges_unreduced_v<sum_over>);
 static_assert(judges_unreduced_v<maximum_over>);
 static_assert(judges_unreduced_v<mean_over>);
 
-// The dimension of the result is where its letter is, not where it was.
+// The letters of the result determine its sharded dimension.
 static_assert(gives<nonlinear<"thd->dth">>(S(1), S(0)));
 static_assert(gives<nonlinear<"thd->dth">>(S(2), S(1)));
 static_assert(gives<nonlinear<"thd->dth">>(S(0), S(2)));
 
-// ── Of operands that no rule knows: partial ones ───────────────────────────────────────────────────────────────────
+// ── Rules that refuse partial operands ─────────────────────────────────────────────────────────────────────────────
 
 template <class One, class Two>
 constexpr bool refuses_partial() {
@@ -192,7 +192,7 @@ static_assert(words<"mk,kn->mn">.operand(1) == "kn");
 static_assert(words<"mk,kn->mn">.result() == "mn");
 static_assert(words<"th->">.result().empty());
 
-// ── Conversions: rows are what is, columns what is wanted ──────────────────────────────────────────────────────────
+// ── Conversions from a row's placement to a column's placement ─────────────────────────────────────────────────────
 
 using detail::conversion_between;
 using detail::redistribution_between;
@@ -219,7 +219,7 @@ constexpr auto conversions = [] {
       {gather, gather, to_varying, exchange, already, among, other, other},          // S1
       {reduce, reduce, to_varying, scatter, scatter, already, other, other},         // P
       {reduce, reduce, to_varying, scatter, scatter, other, already, other},         // M
-      {reduce, reduce, to_varying, scatter, scatter, other, other, other},           // X: of which operation?
+      {reduce, reduce, to_varying, scatter, scatter, other, other, other},           // X: of an unknown operation
   }};
 }();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How results of local mathematics and of conversions are placed, and that the backward pass of every conversion is
-// the one of the table in shard/convert.hpp.
+// The placements of results of local mathematics and of conversions. The backward pass of every conversion is that of
+// the table in shard/convert.hpp.
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/apply.hpp>
@@ -29,7 +29,7 @@ static_assert(!detail::axis_list<"dp", axis("tp", 0)>::extents_are_positive());
 static_assert(!detail::axis_list<axis("dp", inferred)>::extents_are_positive());
 static_assert(axis("dp") != axis("dp", 0));
 
-// ── What is said of the axes ───────────────────────────────────────────────────────────────────────────────────────
+// ── Placements along axes ──────────────────────────────────────────────────────────────────────────────────────────
 
 static_assert(std::is_same_v<tensor<float, extents<4>, ranks, on<"tp", shard<0>>, elsewhere<replicated>>,
                              placed<extents<4>, replicated, shard<0>>>);
@@ -42,9 +42,9 @@ static_assert(std::is_same_v<gradient_t<matrix<replicated, shard<1>>>, matrix<pa
 static_assert(std::is_same_v<gradient_t<matrix<partial<sum>, invariant>>, matrix<replicated, invariant>>);
 static_assert(tensor_type<matrix<replicated, varying>> && !tensor_type<ranks>);
 
-// ── Which function takes a tensor ──────────────────────────────────────────────────────────────────────────────────
+// ── Overloads that accept a tensor ─────────────────────────────────────────────────────────────────────────────────
 
-// Tensors of other placements are converted for the words of the refusal alone: whatever takes the tensor itself is
+// A tensor of another placement is convertible only to explain the misuse: an overload that takes the tensor itself is
 // preferred.
 using summand = matrix<replicated, partial<sum>>;
 using copied = matrix<replicated, replicated>;
@@ -61,7 +61,7 @@ static_assert(std::is_same_v<decltype(takers::either(std::declval<copied&>())), 
 static_assert(std::is_same_v<decltype(takers::any(std::declval<summand>())), char>);
 static_assert(std::is_same_v<decltype(takers::any(std::declval<copied>())), int>);
 
-// What is no tensor becomes none, and what can't be copied can't be copied.
+// Other types do not convert to tensors. Tensors can't be copied, but moved without exceptions.
 static_assert(!std::is_convertible_v<ranks, copied> && !std::is_convertible_v<int, copied>);
 static_assert(!std::is_constructible_v<copied, const copied&> && !std::is_assignable_v<copied&, const copied&>);
 static_assert(std::is_nothrow_move_constructible_v<copied> && std::is_nothrow_move_assignable_v<copied>);
@@ -111,7 +111,7 @@ static_assert(std::is_same_v<decltype(redistribute<on<"dp", shard<1>>, on<"tp", 
                                  std::declval<matrix<shard<0>, shard<0>>>())),
                              matrix<shard<1>, replicated>>);
 
-// ── Backward: the gradients' conversion, and what both of them do ──────────────────────────────────────────────────
+// ── The backward conversion, and the kinds of both conversions ─────────────────────────────────────────────────────
 
 using step = detail::conversion_kind;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Code that is written for std::mdspan compiles with array_view, and finds what it would find there.
+// Code that is written for std::mdspan compiles with array_view, and gets the same values.
 #include <hocket/shard/array_view.hpp>
 
 #include <array>
@@ -11,7 +11,7 @@ namespace {
 
 using hocket::array_view;
 
-// ── Code for any view ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Code for std::mdspan and array_view ────────────────────────────────────────────────────────────────────────────
 
 template <class View>
 constexpr typename View::size_type volume_of(const View& view) {
@@ -33,7 +33,7 @@ constexpr typename View::value_type trace_of(const View& matrix) {
   return sum;
 }
 
-/// By the mapping alone, as code does that has pointers.
+/// Uses only the mapping, like code that has pointers.
 template <class View>
 constexpr typename View::reference last_of(const View& matrix) {
   using mapping_type = typename View::layout_type::template mapping<typename View::extents_type>;
@@ -44,7 +44,7 @@ constexpr typename View::reference last_of(const View& matrix) {
   return matrix.data_handle()[mapping(mapping.extents().extent(0) - 1, mapping.extents().extent(1) - 1)];
 }
 
-// ── What it finds ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Results ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 constexpr std::array<int, 12> numbers{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 constexpr array_view<const int, 2> rows(numbers.data(), {3, 4});

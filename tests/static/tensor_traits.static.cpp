@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception Type traits, requires-expressions and concepts are right
-// about tensors: they are false for constructions, conversions, assignments and calls that do not compile.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Type traits, requires-expressions and concepts are false for constructions and calls of tensors that do not compile.
 
 #include <hocket/core/options.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -62,7 +62,7 @@ static_assert(std::is_nothrow_move_constructible_v<slice> && std::is_nothrow_mov
 static_assert(!std::is_copy_constructible_v<whole> && !std::is_copy_assignable_v<whole>);
 static_assert(std::is_invocable_v<void (*)(whole), whole> && std::is_invocable_v<void (*)(const whole&), whole>);
 
-/// Overloads of a program, of which each accepts one type.
+/// Two overloads, each of which accepts one type.
 struct overloaded {
   int operator()(const whole&) const;
   char operator()(const summand&) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Elements for tests: a type whose operation is not commutative, values for which every other order of additions gives
-/// other bits, and buffers that detect writes beside them.
+/// Elements for tests: a type whose operation is not commutative, values for which each order of additions gives
+/// different bits, and buffers that detect writes beside them.
 #pragma once
 
 #include <hocket/operation/exact_sum.hpp>

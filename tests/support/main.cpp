@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 #endif
 
-// As in the presets' environment, for programs that run without CTest. The sanitizers of g++ up to 13 may mistake a
-// thread_local variable of a library loaded later for one of an older glibc, and search for leaks at address 0.
+// The same options as in the presets' environment, for programs that run without CTest. The sanitizers of g++ up to 13
+// may mistake a thread_local variable of a library loaded later for one of an older glibc, and search for leaks at 0.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }
 extern "C" const char* __lsan_default_suppressions();

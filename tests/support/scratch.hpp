@@ -37,7 +37,7 @@ class scratch_directory {
 
   const std::string& path() const noexcept { return path_; }
 
-  /// The names of its entries, sorted.
+  /// Returns the sorted names of its entries.
   std::vector<std::string> names() const {
     std::vector<std::string> result;
     for (const auto& each : std::filesystem::directory_iterator(path_))

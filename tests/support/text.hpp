@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Helpers for tests of messages.
+/// Helpers for tests of error texts and reports.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The cable between two hosts: a program that takes each packet from one network interface and gives it to another, late,
-/// or not at all. Unlike the kernel's `netem` it is there wherever packets can be read.
+/// The cable between two hosts: a program that takes each packet from one network interface and sends it to another,
+/// with a delay, or drops it. Unlike the kernel's `netem`, it works wherever packets can be read.
 #pragma once
 
 #include <hocket/core/deadline.hpp>
@@ -27,12 +27,12 @@
 
 namespace two_hosts {
 
-/// How the cable is to behave, and what it did. Lies in memory that all processes share.
+/// Settings and counters of the cable, in memory that all processes share.
 struct cable_settings {
   static constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-  std::atomic<std::int64_t> packets_left{no_end};  ///< after so many it carries nothing
-  std::atomic<bool> plugged{true};                 ///< the first host finds its interface without a carrier if not
+  std::atomic<std::int64_t> packets_left{no_end};  ///< after this number, all packets are lost
+  std::atomic<bool> plugged{true};                 ///< if false, the interface of the first host has no carrier
   std::atomic<std::int64_t> delay_microseconds{0};
   std::atomic<unsigned> lost_per_mille{0};
   std::atomic<std::uint64_t> carried{0};
@@ -47,7 +47,7 @@ class cable {
  public:
   using clock = hocket::deadline::clock;
 
-  /// Between two interfaces of this network namespace.
+  /// Connects two interfaces of this network namespace.
   cable(const std::array<const char*, 2>& interfaces, cable_settings& settings)
       : settings_(settings), waiter_(::epoll_create1(EPOLL_CLOEXEC)) {
     for (std::size_t i = 0; i < 2; ++i) {
@@ -60,7 +60,7 @@ class cable {
 
   /// Readable when there are packets to carry.
   int descriptor() const noexcept { return waiter_.get(); }
-  /// When the next one that waits is to be given on.
+  /// Returns the time at which the next delayed packet must be sent.
   clock::time_point due() const {
     clock::time_point first = clock::time_point::max();
     for (const auto& each : waiting_) {
@@ -81,7 +81,7 @@ class cable {
     clock::time_point due;
     std::vector<std::byte> bytes;
   };
-  /// As in the kernel's queues, what comes when it is full is lost.
+  /// Packets that arrive while a queue is full are lost, as in the kernel.
   static constexpr std::size_t longest_queue = 1000;
 
   static hocket::platform::file_descriptor packets_of(const char* interface) {
@@ -89,8 +89,8 @@ class cable {
     hocket::platform::file_descriptor result(
         ::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL)));
     if (!result) hocket::raise(system_failure("cannot read packets", errno));
-    // Packets between two interfaces of one machine have no checksum yet, and may be too long for a wire. A header that
-    // says so comes before each, and goes with it.
+    // Packets between two interfaces of one machine have no checksum yet, and may be too long for a network. A header
+    // before each packet specifies this; it is read and sent together with the packet.
     const int yes = 1, room = 8 << 20;
     sockaddr_ll where{};
     where.sll_family = AF_PACKET;
@@ -111,9 +111,9 @@ class cable {
       socklen_t size = sizeof sender;
       const ssize_t bytes =
           ::recvfrom(ends_[from].get(), room_.data(), room_.size(), 0, reinterpret_cast<sockaddr*>(&sender), &size);
-      if (bytes < 0 && errno == ENETDOWN) continue;  // said once, when the interface goes down
+      if (bytes < 0 && errno == ENETDOWN) continue;  // reported once, when the interface goes down
       if (bytes <= 0) return;
-      if (sender.sll_pkttype == PACKET_OUTGOING) continue;  // from here
+      if (sender.sll_pkttype == PACKET_OUTGOING) continue;  // sent by this program
       if (is_lost() || waiting_[from].size() >= longest_queue) {
         settings_.lost.fetch_add(1);
         continue;
@@ -142,7 +142,7 @@ class cable {
   cable_settings& settings_;
   const hocket::platform::file_descriptor waiter_;
   std::array<hocket::platform::file_descriptor, 2> ends_;
-  std::array<std::deque<packet>, 2> waiting_;  ///< by the end at which they came
+  std::array<std::deque<packet>, 2> waiting_;  ///< indexed by the interface that received them
   std::vector<std::byte> room_ = std::vector<std::byte>(1 << 18);
   std::mt19937 random_{7};
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Two hosts on one machine: each has a network, memory to share, mounts and process numbers of its own, in namespaces that
-/// the kernel takes away with their last process. A pair of virtual interfaces leads from each to the cable between them.
+/// Two hosts on one machine: each has a separate network, shared memory, mounts and process numbers, in namespaces that
+/// the kernel removes with their last process. A pair of virtual interfaces connects each host with the cable.
 #pragma once
 
 #include "two_hosts/cable.hpp"
@@ -38,17 +38,17 @@ namespace two_hosts {
 
 using namespace std::chrono_literals;
 
-/// What all processes of one test share: nothing of it goes over the cable.
+/// Shared memory of all processes of one test. The cable does not transport it.
 struct blackboard {
   cable_settings cable;
-  std::atomic<bool> connected{false};  ///< the cable is there
+  std::atomic<bool> connected{false};  ///< the cable works
   std::atomic<int> hosts_up{0};
   std::atomic<int> arrived{0};
 
-  /// Waits until all `ranks` have come here, for the `round`-th time.
+  /// Waits until all `ranks` have called this function for the `round`-th time.
   void meet(int ranks, int round) {
     arrived.fetch_add(1);
-    wait_until([&] { return arrived.load() >= ranks * round; }, "the others have not come this far");
+    wait_until([&] { return arrived.load() >= ranks * round; }, "other ranks have not arrived here");
   }
 
   template <class Condition>
@@ -78,7 +78,7 @@ class shared_blackboard {
   void* const memory_;
 };
 
-/// How many ranks each host has: the first ones are on the first.
+/// The number of ranks on each host. The first host has the lower ranks.
 struct shape {
   std::array<int, 2> ranks_on;
 
@@ -93,7 +93,7 @@ inline void need(bool fine, const char* what) {
 }
 
 inline void run_command(const std::string& command) {
-  if (std::system(command.c_str()) != 0) throw std::runtime_error("this failed: " + command);
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("failed command: " + command);
 }
 
 inline void separate(bool memory_and_processes_too) {
@@ -101,7 +101,7 @@ inline void separate(bool memory_and_processes_too) {
   need(::unshare(memory_and_processes_too ? all : CLONE_NEWNET) == 0, "make namespaces");
 }
 
-/// Mounts what shows the namespaces of this process: UCX looks for network devices in /sys, and for processes in /proc.
+/// Mounts /sys, /proc and /dev/shm for the namespaces of this process, in which UCX searches devices and processes.
 inline void mount_own() {
   need(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "keep mounts private");
   need(::mount("proc", "/proc", "proc", 0, nullptr) == 0, "mount /proc");
@@ -111,8 +111,8 @@ inline void mount_own() {
 
 inline std::string address_of(int host) { return "10.77.0." + std::to_string(host + 1); }
 
-/// Makes a pair of interfaces: `name` here, eth0 in the network namespace of the process `owner`. Their indices differ, else
-/// the kernel takes a second longer to tell the one that the other is up.
+/// Makes a pair of interfaces: `name` in this network namespace, eth0 in that of the process `owner`. Their indices
+/// differ, because otherwise the kernel takes a second longer to report to one that the other is up.
 inline void make_pair(const std::string& name, int host, pid_t owner) {
   run_command("ip link add " + name + " index " + std::to_string(11 + host) +
               " type veth peer name eth0 index 20 netns " + std::to_string(owner));
@@ -124,10 +124,10 @@ inline void set_up_network(int host) {
   run_command("ip addr add " + address_of(host) + "/24 dev eth0");
   run_command("ip link set eth0 up");
   blackboard::wait_until([] { return hocket::bootstrap::detail::text_of("/sys/class/net/eth0/operstate") == "up\n"; },
-                         "the network does not come up");
+                         "the network did not start");
 }
 
-/// Runs `body()` in a forked process, which ends with this one. Returns its status as a shell has it.
+/// Runs `body()` in a forked process, which ends with this one. Returns its status as a shell reports it.
 template <class Body>
 int run_forked(Body body) {
   std::fflush(nullptr);
@@ -156,11 +156,11 @@ class laboratory {
  public:
   laboratory(const shape& form, blackboard& board) : form_(form), board_(board) {}
 
-  /// Runs `body(world, findings, board)` on all ranks. Returns 0 if all went well; what did not is on stderr.
+  /// Runs `body(world, findings, board)` on all ranks. Returns 0 if there were no failures; prints failures on stderr.
   template <class Body>
   int run(Body body, std::chrono::nanoseconds timeout) {
     detail::separate(false);
-    ::setpriority(PRIO_PROCESS, 0, -10);  // ranks that wait keep all cores busy
+    ::setpriority(PRIO_PROCESS, 0, -10);  // because ranks that wait keep all cores busy
     hocket::launch::detail::process_group hosts(hocket::launch::detail::output_handling::inherit);
     for (int host = 0; host < 2; ++host) {
       hocket::platform::pipe_ends pipe = hocket::platform::make_pipe();
@@ -198,12 +198,12 @@ class laboratory {
     detail::separate(true);
     const pid_t own = ::getpid();
     detail::need(::write(tell.get(), &own, sizeof own) == sizeof own, "tell the number of a process");
-    return detail::run_forked([&] {  // the first of its process namespace, with which all others end
+    return detail::run_forked([&] {  // the first process of its namespace: all others end with it
       detail::mount_own();
-      blackboard::wait_until([&] { return board_.connected.load(); }, "no cable appears");
+      blackboard::wait_until([&] { return board_.connected.load(); }, "the cable was not connected");
       detail::set_up_network(host);
       board_.hosts_up.fetch_add(1);
-      blackboard::wait_until([&] { return board_.hosts_up.load() == 2; }, "the other host does not come up");
+      blackboard::wait_until([&] { return board_.hosts_up.load() == 2; }, "the other host did not start");
       hocket::launch::process_options options;
       options.capture_output = true;
       options.timeout = timeout;
@@ -246,7 +246,7 @@ class laboratory {
   blackboard& board_;
 };
 
-/// Why no two hosts can be made here; empty if they can.
+/// Returns why two hosts can't be made on this machine; empty if they can.
 inline const std::string& obstacle() {
   static const std::string found = [] {
     hocket::launch::process_options options;
@@ -254,7 +254,7 @@ inline const std::string& obstacle() {
     const auto results = hocket::launch::run_processes(
         1,
         [](const ucx_test::world&) {
-          if (::geteuid() != 0) throw std::runtime_error("only root may make namespaces");
+          if (::geteuid() != 0) throw std::runtime_error("only root can make namespaces");
           detail::separate(false);
           detail::run_command("ip link add left type veth peer name right");
           cable_settings settings;
@@ -269,7 +269,7 @@ inline const std::string& obstacle() {
   return found;
 }
 
-/// Runs `body(world, findings, board)` on each rank of two hosts. Returns what went wrong, empty if nothing.
+/// Runs `body(world, findings, board)` on each rank of two hosts. Returns a description of the failures, empty if none.
 template <class Body>
 std::string run(const shape& form, Body body, std::chrono::nanoseconds timeout = 80s) {
   const shared_blackboard board;

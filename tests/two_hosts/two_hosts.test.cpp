@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// Ranks on two hosts with a cable between them: it works, it is cut in the middle of a call, it is slow and loses packets.
+// Tests ranks on two hosts, over a link that works, fails during a call, or delays and loses packets.
 #include "support/catch.hpp"
 #include "two_hosts/hosts.hpp"
 
@@ -31,7 +31,7 @@ using clock = std::chrono::steady_clock;
 
 double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
 
-/// A line for whoever reads the test's output, from one rank.
+/// Prints a line on rank 0, for readers of the test's output.
 template <class... Values>
 void report(const communicator& comm, const char* format, Values... values) {
   if (comm.rank() == 0) std::printf(format, values...);
@@ -83,7 +83,7 @@ void check_collectives(const communicator& comm, findings& found) {
   }
 }
 
-/// That ranks of one host use its memory, and those of different ones tcp.
+/// Checks that ranks on one host use its shared memory, and ranks on different hosts tcp.
 void check_ways(const communicator& comm, const shape& form, findings& found) {
   const auto own = hocket::ucx::own_identity();
   std::vector<hocket::ucx::process_identity> all(static_cast<std::size_t>(comm.size()));
@@ -95,12 +95,12 @@ void check_ways(const communicator& comm, const shape& form, findings& found) {
     const std::string whom = "rank " + std::to_string(peer);
     const auto& theirs = all[static_cast<std::size_t>(peer)];
     found.equal(own.may_share_memory(theirs), together, "memory is shared with " + whom);
-    found.equal(own.can_watch(theirs), together, "the process can be watched of " + whom);
+    found.equal(own.can_watch(theirs), together, "the process can be watched: " + whom);
     const auto lanes = domain.transports_to(peer);
-    found.expect(!lanes.empty(), "no way to " + whom);
-    for (const std::string& lane : lanes) found.equal(lane != "tcp", together, "to " + whom + " leads " + lane);
+    found.expect(!lanes.empty(), "no transport to " + whom);
+    for (const std::string& lane : lanes) found.equal(lane != "tcp", together, "to " + whom + ": " + lane);
   }
-  found.expect(!has_windows(comm), "the memory of another host is taken for reachable");
+  found.expect(!has_windows(comm), "the memory of another host counts as reachable");
   const auto neighbours = hocket::split(comm, hocket::color{form.host_of(comm.rank())});
   found.expect(has_windows(neighbours), "the memory of a neighbour can't be reached");
   const int one = 1;
@@ -109,13 +109,13 @@ void check_ways(const communicator& comm, const shape& form, findings& found) {
   found.equal(sum, neighbours.size(), "ranks of this host");
 }
 
-/// What happens to the link.
+/// A failure of the link.
 struct cut {
   const char* name;
   shape form;
-  bool unplugged;      ///< the interface of one side loses its carrier; else packets vanish and nothing shows it
-  bool all_have_met;   ///< connections are there between all ranks; else between neighbours of a ring
-  bool keep_the_lost;  ///< the communicator that has failed lives until the next one works
+  bool unplugged;      ///< the interface of one side loses its carrier; if false, packets are lost without a sign
+  bool all_have_met;   ///< all ranks are connected; if false, only neighbours in a ring
+  bool keep_the_lost;  ///< the failed communicator exists until the next one works
 };
 
 void connect_all(const communicator& comm) {
@@ -123,7 +123,7 @@ void connect_all(const communicator& comm) {
   hocket::all_to_all(comm, in, out, with(hocket::pairwise));
 }
 
-/// Calls until one fails, and expects that it does so soon after its deadline, because of a rank of the other side.
+/// Calls all_reduce until it fails. Expects this soon after its deadline, and that it names a rank of the other side.
 void expect_cut(const communicator& comm, const cut& what, findings& found) {
   constexpr auto timeout = 2s;
   const auto own = vector_of(comm.rank(), 500'000);
@@ -135,11 +135,11 @@ void expect_cut(const communicator& comm, const cut& what, findings& found) {
     const int blamed = cause.context().peer;
     report(comm, "%s: after %.2f s: %s\n", what.name, seconds_since(begin), cause.what());
     found.expect(cause.code() == errc::timeout || cause.code() == errc::unreachable,
-                 std::string("another error than timeout and unreachable: ") + cause.what());
+                 std::string("the error is neither timeout nor unreachable: ") + cause.what());
     found.expect(blamed >= 0 && what.form.host_of(blamed) != what.form.host_of(comm.rank()),
-                 std::string("no rank of the other side is blamed: ") + cause.what());
+                 std::string("the error does not name a rank of the other side: ") + cause.what());
   }
-  found.expect(clock::now() - begin < timeout + 8s, "the call has outlived its deadline by far");
+  found.expect(clock::now() - begin < timeout + 8s, "the call ended long after its deadline");
   found.fails(errc::revoked, "the next call", [&] { hocket::barrier(comm); });
 }
 
@@ -157,7 +157,7 @@ std::string while_cut(const cut& what) {
     const auto end_of = [&](auto& lost) {
       const auto begin = clock::now();
       lost.reset();
-      found.expect(clock::now() - begin < 5s, "the end of a communicator took more than five seconds");
+      found.expect(clock::now() - begin < 5s, "the destructor of a communicator took more than five seconds");
     };
     if (!what.keep_the_lost) end_of(comm);
     board.meet(where.ranks, 2);
@@ -176,7 +176,7 @@ std::string while_cut(const cut& what) {
   });
 }
 
-/// Runs `body()` in a container: with process numbers of its own, of which some are in use already.
+/// Runs `body()` in a container: with separate process numbers, of which some are already in use.
 template <class Body>
 int in_container(int used_numbers, Body body) {
   detail::need(::unshare(CLONE_NEWPID | CLONE_NEWNS) == 0, "make namespaces");
@@ -190,7 +190,7 @@ int in_container(int used_numbers, Body body) {
 
 }  // namespace
 
-TEST_CASE("collectives of ranks on two hosts are right, over tcp between the hosts and in memory on each") {
+TEST_CASE("collectives on two hosts return correct results, over tcp between hosts and shared memory on each host") {
   if (cannot_run()) return;
   for (const shape& form : {shape{{1, 1}}, shape{{1, 2}}, shape{{2, 2}}}) {
     INFO(form.ranks_on[0] << " and " << form.ranks_on[1] << " ranks");
@@ -202,15 +202,15 @@ TEST_CASE("collectives of ranks on two hosts are right, over tcp between the hos
   }
 }
 
-TEST_CASE("a link that is cut in the middle of a call ends it on both sides, and they go on when it is back") {
+TEST_CASE("a call fails on both sides if the link fails, and the ranks can connect again when it works") {
   if (cannot_run()) return;
-  CHECK(while_cut({"all ranks had met, 2 and 2 of them", {{2, 2}}, false, true, false}) == "");
-  // What a rank tells those it has never sent to needs a connection, which must not be waited for either.
-  CHECK(while_cut({"only neighbours had met, 2 and 2 of them", {{2, 2}}, false, false, false}) == "");
-  CHECK(while_cut({"unplugged, 1 rank and 2", {{1, 2}}, true, true, true}) == "");
+  CHECK(while_cut({"all ranks connected, 2 and 2 ranks", {{2, 2}}, false, true, false}) == "");
+  // A message to a rank that this rank has never sent to needs a connection, for which the call must not wait either.
+  CHECK(while_cut({"only neighbours connected, 2 and 2 ranks", {{2, 2}}, false, false, false}) == "");
+  CHECK(while_cut({"unplugged, 1 and 2 ranks", {{1, 2}}, true, true, true}) == "");
 }
 
-TEST_CASE("a world whose link is cut before it connects says who is missing") {
+TEST_CASE("connect times out and names the missing rank if the link fails before") {
   if (cannot_run()) return;
   const shape form{{2, 1}};
   CHECK(run(form, [&](const world& where, findings& found, blackboard& board) {
@@ -226,13 +226,13 @@ TEST_CASE("a world whose link is cut before it connects says who is missing") {
         }) == "");
 }
 
-TEST_CASE("late and lost packets, and a short cut, cost time but no results") {
+TEST_CASE("collectives return correct results if packets are delayed or lost, or the link fails for a short time") {
   if (cannot_run()) return;
   const shape form{{2, 2}};
   CHECK(run(form, [&](const world& where, findings& found, blackboard& board) {
           const auto comm = hocket::ucx::connect(where);
           int round = 0;
-          // Sets the cable between two calls of all ranks.
+          // Changes the settings of the cable between two calls of all ranks.
           const auto set = [&](auto change) {
             board.meet(where.ranks, ++round);
             if (where.rank == 0) change(board.cable);
@@ -254,14 +254,14 @@ TEST_CASE("late and lost packets, and a short cut, cost time but no results") {
           time_of("20 barriers over a good link", barriers);
 
           set([](cable_settings& link) { link.delay_microseconds = 10'000; });
-          found.expect(time_of("20 barriers, packets 10 ms late", barriers) >= 200ms, "no packet was late");
+          found.expect(time_of("20 barriers, packets delayed by 10 ms", barriers) >= 200ms, "packets were not delayed");
 
           set([](cable_settings& link) {
             link.delay_microseconds = 1000;
             link.lost_per_mille = 20;
           });
           const auto lost_before = board.cable.lost.load();
-          time_of("collectives, packets 1 ms late and 2 % lost", check);
+          time_of("collectives, packets delayed by 1 ms and 2 % lost", check);
           hocket::barrier(comm);
           const auto lost = board.cable.lost.load() - lost_before;
           report(comm, "%lu packets lost\n", static_cast<unsigned long>(lost));
@@ -283,11 +283,11 @@ TEST_CASE("late and lost packets, and a short cut, cost time but no results") {
             hocket::barrier(comm);
           });
           helper.join();
-          found.expect(took >= 300ms, "the cut was not felt");
+          found.expect(took >= 300ms, "the cut did not delay the calls");
         }) == "");
 }
 
-TEST_CASE("a killed rank is missed on the other host at once, though a program that it has started lives on") {
+TEST_CASE("ranks on the other host detect a killed rank within 3 s, even if a program that it has started still runs") {
   if (cannot_run()) return;
   const shape form{{2, 1}};
   CHECK(run(form, [](const world& where, findings& found, blackboard& board) {
@@ -304,25 +304,25 @@ TEST_CASE("a killed rank is missed on the other host at once, though a program t
             const auto cause = inside.fails(errc::peer_lost, "barrier", [&] {
               for (;;) hocket::barrier(comm);
             });
-            report(comm, "with a program of its own left: after %.2f s: %s\n", seconds_since(begin),
+            report(comm, "with a program still running: after %.2f s: %s\n", seconds_since(begin),
                    cause.reason.c_str());
-            inside.equal(cause.context.peer, 2, "the rank to blame");
+            inside.equal(cause.context.peer, 2, "rank named by the error");
             inside.expect(clock::now() - begin < 3s, "it took more than three seconds");
             return inside.any() ? 1 : 0;
           });
           found.equal(status, where.rank == 2 ? 128 + SIGKILL : 0, "status");
-          board.meet(where.ranks, 1);  // what this process has started ends with it
+          board.meet(where.ranks, 1);  // programs that this process has started end with it
         }) == "");
 }
 
-TEST_CASE("containers that share memory but no process numbers send messages, and miss a killed process") {
+TEST_CASE("containers with shared memory and separate process numbers exchange messages and detect a killed rank") {
   if (cannot_run()) return;
   const auto results = results_of(2, shared_memory, [](const world& where, findings& found) {
     const int status = in_container(where.rank * 5, [&] {
       findings inside("rank " + std::to_string(where.rank));
       const auto comm = hocket::ucx::connect(where);
       const auto begin = clock::now();
-      for (int go_on = 1; go_on != 0;) {  // longer than UCX takes to look for its peers
+      for (int go_on = 1; go_on != 0;) {  // longer than UCX takes to check its peers
         check_collectives(comm, inside);
         go_on = comm.rank() == 0 && clock::now() - begin < 1s;
         hocket::broadcast(comm, std::span(&go_on, 1), hocket::root{0});
@@ -331,7 +331,7 @@ TEST_CASE("containers that share memory but no process numbers send messages, an
       const auto cause = inside.fails(errc::peer_lost, "barrier", [&] {
         for (;;) hocket::barrier(comm);
       });
-      inside.equal(cause.context.peer, 1, "the rank to blame");
+      inside.equal(cause.context.peer, 1, "rank named by the error");
       return inside.any() ? 1 : 0;
     });
     found.equal(status, where.rank == 1 ? 128 + SIGKILL : 0, "status");

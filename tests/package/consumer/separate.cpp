@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Must not link with header_only.cpp: the two have other functions, and the linker says so.
+// Must not link with header_only.cpp: the two use different functions, which the linker reports as undefined.
 #define HOCKET_SEPARATE_COMPILATION
 
 #include <hocket/group/local.hpp>

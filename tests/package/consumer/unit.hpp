@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the consumer's second translation unit offers.
+/// The function of the consumer's second translation unit.
 #pragma once
 
-/// The sum of 1 … `ranks`, by an all_reduce over as many threads.
+/// Returns the sum of 1 … `ranks`, computed by an all_reduce over `ranks` threads.
 int sum_of_ranks(int ranks);
