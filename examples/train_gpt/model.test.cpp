@@ -40,7 +40,7 @@ std::vector<std::vector<float>> first_parameters() {
   std::vector<std::vector<float>> all;
   for (const entry& each : entries_of(shape, {0, shape.layers}, {0, shape.heads})) {
     all.push_back(first_values(each, shape, 7));
-    // Larger than for training, so that differences of the loss exceed its rounding errors.
+    // Values larger than for training, so that differences of the loss exceed its rounding errors.
     if (!each.is_gain()) {
       for (float& value : all.back()) value *= 2;
     }
@@ -70,7 +70,7 @@ double pass(plain_memory& memory, const text& data, int stages, bool exact) {
   return all.back().loss().value();
 }
 
-TEST_CASE("the gradient of every parameter is the difference quotient of the loss") {
+TEST_CASE("the gradient of each parameter equals the difference quotient of the loss") {
   make_products_repeatable();
   const text data;
   for (const int stages : {1, 2}) {
@@ -116,7 +116,7 @@ TEST_CASE("the gradient of every parameter is the difference quotient of the los
   }
 }
 
-TEST_CASE("sequences that are computed with alone give the same bits in any microbatches") {
+TEST_CASE("sequences that are computed one by one give the same bits for any size of the microbatches") {
   make_products_repeatable();
   const text each_alone(1);
   plain_memory alone(first_parameters());
@@ -134,7 +134,7 @@ TEST_CASE("sequences that are computed with alone give the same bits in any micr
   }
 }
 
-TEST_CASE("sequences that are computed with together give the same gradient, except for rounding") {
+TEST_CASE("sequences that are computed together give the same gradient except for rounding") {
   make_products_repeatable();
   const text data;
   plain_memory together(first_parameters()), alone(first_parameters());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A redistribution takes memory for its result, and none for a copy of a tensor that it only reads: operator new is
-// replaced by one that counts bytes, by thread.
+// A redistribution allocates memory for its result, but not for a copy of a tensor that it only reads. The test
+// replaces operator new by one that counts bytes per thread.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/mesh/mesh.hpp>
@@ -45,7 +45,7 @@ using hocket::partial;
 using hocket::replicated;
 using hocket::shard;
 
-TEST_CASE("a tensor that is redistributed and kept is not copied first") {
+TEST_CASE("a redistribution does not copy a tensor that it only reads") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From one mesh to another: no way is cheaper than the one that is taken, and what is explained is what is done.
+// Redistributions to another mesh: no sequence of moves is cheaper than the chosen one, and the results are correct.
 // unsanitized: it searches every sequence of moves
 #include "shard/every_move.hpp"
 #include "shard/every_placement.hpp"
@@ -34,7 +34,7 @@ using tensor_here = hocket::tensor<double, extents<dynamic, dynamic>, Mesh, on<"
 template <class Mesh, class First, class Second>
 using tensor_there = hocket::tensor<double, extents<dynamic, dynamic>, Mesh, on<"outer", First>, on<"inner", Second>>;
 
-/// What an exchange among all ranks costs by the model, or a copy where no rank needs another; looking at each rank.
+/// Returns the model's cost of an exchange among all ranks, or of a copy if no rank needs data of another rank.
 template <class Here, class There, class Placed, class Wanted>
 double price_of_last_step(const Here& here, const There& there, const two_sizes& sizes, const Placed& placed,
                           const Wanted& wanted) {
@@ -58,7 +58,7 @@ double price_of_last_step(const Here& here, const There& there, const two_sizes&
          static_cast<double>(most) * sizeof(double) * costs.seconds_per_byte;
 }
 
-/// Compares the way from `From` to `To` with all ways through any placement, and runs it.
+/// Compares the chosen sequence from `From` to `To` with all sequences through any placement, and runs it.
 template <class From, class To>
 void compare(thread_rank& me, const typename From::mesh_type& here, const typename To::mesh_type& there,
              const std::vector<two_sizes>& all_sizes) {
@@ -117,7 +117,7 @@ void compare_all(thread_rank& me, const Here& here, const There& there) {
 
 }  // namespace
 
-TEST_CASE("no way to another mesh is cheaper than the one that is taken") {
+TEST_CASE("no sequence of moves to another mesh is cheaper than the chosen one") {
   on_ranks(4, [](thread_rank& me) {
     const auto here = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
     compare_all(me, here, hocket::mesh<"outer", "inner">(me.comm(), {2, 2}));
@@ -128,7 +128,7 @@ TEST_CASE("no way to another mesh is cheaper than the one that is taken") {
   });
 }
 
-TEST_CASE("a way to another mesh is searched for once") {
+TEST_CASE("a sequence of moves to another mesh is searched only once") {
   on_ranks(4, [](thread_rank& me) {
     const auto here = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
     const auto there = hocket::mesh<"outer", "inner">(me.comm(), {2, 2});

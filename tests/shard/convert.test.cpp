@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// convert: every conversion gives what its table says, and its backward pass is its transpose: <C x, g> = <x, C^T g> for all
-// x and g. Values are small integers, so that both are equal to the bit.
+// convert: conversions give the results of their table, and the backward pass is the transpose: <C x, g> = <x, C^T g>
+// for all x and g. Values are small integers, so that both sides are equal to the bit.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
@@ -44,7 +44,7 @@ double sample_at(const sizes_type& at, int seed) {
 template <class Tensor>
 constexpr hocket::placement placement_of = Tensor::placements_type::values[0];
 
-/// Any tensor of that type: where ranks hold copies, equal ones.
+/// Returns a tensor of this type with sample values. Copies on several ranks are equal.
 template <class Tensor, class Mesh>
 Tensor any_tensor(const Mesh& ranks, const sizes_type& sizes, int seed) {
   Tensor made(ranks, sizes);
@@ -53,7 +53,7 @@ Tensor any_tensor(const Mesh& ranks, const sizes_type& sizes, int seed) {
   return made;
 }
 
-/// The pairing of a value and a gradient: of invariant ones, each rank has all of it.
+/// Returns the pairing of a value and a gradient. If the value is invariant, only one rank's pairing counts.
 template <class Value, class Gradient>
 double pairing(const Value& value, const Gradient& gradient) {
   double own = 0;
@@ -64,7 +64,7 @@ double pairing(const Value& value, const Gradient& gradient) {
   return all;
 }
 
-/// The whole that a tensor stands for, on every rank.
+/// Returns the whole tensor on every rank.
 template <class Tensor>
 std::vector<double> whole_of(const Tensor& tensor) {
   const auto& sizes = tensor.sizes();
@@ -89,14 +89,14 @@ void check_conversion(thread_rank& me, const Mesh& ranks, const sizes_type& size
   const auto x = any_tensor<from_type>(ranks, sizes, 1);
   const auto y = conversion()(x);
   static_assert(std::is_same_v<std::remove_const_t<decltype(y)>, to_type>);
-  // What varies is no part of a whole.
+  // Varying data are not parts of a whole.
   if constexpr (To::value.kind != hocket::placement_kind::varying) {
-    me.check(whole_of(x) == whole_of(y), "another whole");
+    me.check(whole_of(x) == whole_of(y), "the whole has changed");
   }
   if constexpr (To::value.whole()) {
-    me.check(y.elements().size() == sizes[0] * sizes[1], "not the whole on every rank");
+    me.check(y.elements().size() == sizes[0] * sizes[1], "a rank lacks a part of the whole");
     const auto whole = whole_of(x);
-    me.check(std::equal(whole.begin(), whole.end(), y.elements().begin()), "not the same on every rank");
+    me.check(std::equal(whole.begin(), whole.end(), y.elements().begin()), "a rank has other elements than the whole");
   }
   const auto g = any_tensor<hocket::gradient_t<to_type>>(ranks, sizes, 2);
   const auto back = hocket::backward_t<conversion>()(g);
@@ -124,7 +124,7 @@ void check_all(thread_rank& me, const Mesh& ranks, const sizes_type& sizes) {
 
 }  // namespace
 
-TEST_CASE("every conversion keeps the whole, and its backward pass is its transpose") {
+TEST_CASE("each conversion preserves the whole tensor, and its backward pass is its transpose") {
   for (const int count : {1, 2, 3, 5, 7, 8}) {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"tp">(me.comm(), {count});
@@ -136,7 +136,7 @@ TEST_CASE("every conversion keeps the whole, and its backward pass is its transp
   }
 }
 
-TEST_CASE("a partial maximum becomes the maximum") {
+TEST_CASE("a partial maximum is converted to the maximum") {
   for (const int count : {1, 2, 3, 5}) {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"tp">(me.comm(), {count});
@@ -160,20 +160,20 @@ TEST_CASE("a partial maximum becomes the maximum") {
   }
 }
 
-TEST_CASE("a tensor that is moved from and const is copied") {
+TEST_CASE("a const tensor that is moved from is copied") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     const hocket::tensor<double, hocket::extents<2>, mesh_type, on<"tp", invariant>> x(ranks);
     const auto y = hocket::convert<"tp", replicated>(std::move(x));
-    me.check(y.elements().data() != x.elements().data(), "nothing moved");
+    me.check(y.elements().data() != x.elements().data(), "the storage is not a copy");
     me.check(hocket::convert<"tp", shard<0>>(std::move(x)).elements().size() == 1, "a slice");
     const auto z = hocket::redistribute<on<"tp", replicated>>(std::move(x));
     me.check(z.elements().size() == 2 && z.elements().data() != x.elements().data(), "redistributed");
   });
 }
 
-TEST_CASE("the counts of means are exact, in whatever type elements travel") {
+TEST_CASE("the counts of means are exact for any wire type of the elements") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -190,12 +190,12 @@ TEST_CASE("the counts of means are exact, in whatever type elements travel") {
   });
 }
 
-TEST_CASE("a partial mean becomes the mean of all elements, however many each rank has") {
+TEST_CASE("a partial mean is converted to the mean of all elements if ranks have different counts") {
   for (const int count : {1, 2, 3, 5}) {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"tp">(me.comm(), {count});
       using mesh_type = std::remove_const_t<decltype(ranks)>;
-      // Rank r has the mean of r elements; rank 0 that of none, which is no number.
+      // Rank r has the mean of r elements; that of rank 0 is NaN.
       matrix_on_line<mesh_type, partial<mean>> x(ranks, {2, 3});
       hocket::fill(x, [&](const sizes_type& at) {
         return me.rank() == 0 && count > 1 ? std::nan("") : sample_at(at, me.rank() * 7);
@@ -223,17 +223,17 @@ TEST_CASE("a partial mean becomes the mean of all elements, however many each ra
   }
 }
 
-TEST_CASE("where nothing moves, nothing is copied") {
+TEST_CASE("a conversion that moves no elements does not copy borrowed or moved tensors") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     matrix_on_line<mesh_type, invariant> x(ranks, {4, 3});
     const double* const data = x.elements().data();
     me.check(hocket::convert<"tp", replicated>(hocket::borrow(x)).elements().data() == data,
-             "a borrowed one was copied");
+             "a borrowed tensor was copied");
     const auto y = hocket::convert<"tp", replicated>(x);
     me.check(y.elements().data() != data, "not a copy");
     const auto z = hocket::convert<"tp", replicated>(std::move(x));
-    me.check(z.elements().data() == data, "one that was moved in was copied");
+    me.check(z.elements().data() == data, "a moved tensor was copied");
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All moves that there are between placements of a small tensor over a small mesh, found by looking at which elements each
-/// rank has and needs, and not by the rules that the library plans with; and the cheapest sequence of them, by trying all.
+/// All moves between placements of a small tensor on a small mesh, derived from the elements that each rank has and
+/// needs, independent of the library's planning rules; and the cheapest sequence of moves, found by exhaustive search.
 #pragma once
 
 #include <hocket/shard/redistribution_plan.hpp>
@@ -16,7 +16,7 @@
 
 namespace hocket_test {
 
-/// Of a tensor of `Rank` dimensions over a mesh of `Axes` axes.
+/// The moves of a tensor of `Rank` dimensions on a mesh of `Axes` axes.
 template <std::size_t Axes, std::size_t Rank = 2>
 class every_move {
  public:
@@ -43,7 +43,7 @@ class every_move {
     std::size_t collectives = 0;
   };
 
-  /// From `from` to every state, of all sequences of up to seven moves.
+  /// Returns the cheapest sequence of up to seven moves from `from` to each state.
   std::vector<cheapest> find(std::size_t from) const {
     std::vector<cheapest> best(states_.size());
     best[from] = {0, 0};
@@ -98,7 +98,7 @@ class every_move {
     return hocket::part_of<Rank>(sizes_, placed, extents_, coordinates_[rank]);
   }
 
-  /// The cheapest move from one state to another in any group of ranks that holds the changed axes.
+  /// Returns the cheapest move from one state to another in any group of axes that contains the changed ones.
   priced price(std::size_t from, std::size_t to) const {
     if (from == to) return {0, false};
     unsigned changed = 0;
@@ -129,7 +129,7 @@ class every_move {
     return movement(group, from, to, copied);
   }
 
-  /// Sums of what the ranks of each group have: everyone gets all of it, or the parts are shared out.
+  /// Sums over the ranks of each group: each rank gets the whole sum, or a part of it.
   priced reduction(unsigned group, const state& from, const state& to, double copied) const {
     const std::size_t ranks = members(group, 0).size();
     std::size_t total = 0;
@@ -163,7 +163,7 @@ class every_move {
     return {copied + collective(ranks, static_cast<double>(total) / static_cast<double>(ranks)), true};
   }
 
-  /// Elements that go from where they are to where they are needed.
+  /// Moves elements from the ranks that have them to the ranks that need them.
   priced movement(unsigned group, const state& from, const state& to, double copied) const {
     std::size_t most = 0;
     bool at_hand = true;
@@ -184,7 +184,7 @@ class every_move {
       at_hand = at_hand && lacking == 0;
       most = std::max(most, lacking);
     }
-    // A slice is what every axis of the change takes from a whole.
+    // The move is a slice if each changed axis goes from a whole to a shard.
     bool slices = true;
     for (std::size_t a = 0; a < Axes; ++a)
       slices = slices && (from[a] == to[a] || (from[a].whole() && to[a].sharded()));
@@ -192,7 +192,7 @@ class every_move {
     return {copied + collective(members(group, 0).size(), static_cast<double>(most)), group != 0};
   }
 
-  /// `received` elements by the rank that receives most.
+  /// Cost of a collective; `received`: number of elements received by the rank that receives most.
   double collective(std::size_t ranks, double received) const {
     const hocket::move_costs costs;
     return costs.latency * static_cast<double>(std::bit_width(ranks - 1)) +
@@ -201,7 +201,7 @@ class every_move {
 
   std::size_t largest(const state& placed) const { return part(placed, 0).volume(); }
 
-  /// The ranks that differ from `rank` along the axes of `group` alone.
+  /// Returns the ranks that differ from `rank` only along the axes of `group`.
   std::vector<std::size_t> members(unsigned group, std::size_t rank) const {
     std::vector<std::size_t> result;
     for (std::size_t other = 0; other < coordinates_.size(); ++other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All placements along the axes of a mesh, which of them can become which, and their names.
+/// All placements along the axes of a mesh, the legal redistributions between them, and their names.
 #pragma once
 
 #include <hocket/shard/conversion_rules.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The norm of tensors that are spread in different ways is the norm of the whole tensors: every element counts once,
-// however many ranks have a copy of it.
+// The norm of distributed tensors equals the norm of the whole tensors: each element counts once, even if several ranks
+// have a copy of it.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/parallel.hpp>
@@ -44,7 +44,7 @@ Tensor filled(const typename Tensor::mesh_type& ranks, std::size_t rows, std::si
 
 bool near(double found, double wanted) { return std::abs(found - wanted) <= 1e-13 * wanted; }
 
-/// All elements are equal, so that the squares of the whole sum to `squares`.
+/// Returns a tensor with equal elements, whose squares sum to `squares`.
 template <class Tensor>
 Tensor of_squares(const typename Tensor::mesh_type& ranks, std::size_t size, double squares) {
   Tensor made(ranks, {size});
@@ -54,7 +54,7 @@ Tensor of_squares(const typename Tensor::mesh_type& ranks, std::size_t size, dou
 
 }  // namespace
 
-TEST_CASE("copies count once: squares that sum to 800 have the norm 28.284, and not 40") {
+TEST_CASE("copies count once: the norm of squares that sum to 800 is 28.284, not 40") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -67,7 +67,7 @@ TEST_CASE("copies count once: squares that sum to 800 have the norm 28.284, and 
   });
 }
 
-TEST_CASE("copies beside slices: squares that sum to 120 have the norm 10.954") {
+TEST_CASE("copies and slices together: the norm of squares that sum to 120 is 10.954") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -80,7 +80,7 @@ TEST_CASE("copies beside slices: squares that sum to 120 have the norm 10.954") 
   });
 }
 
-TEST_CASE("the norm over one axis is that of the whole tensors, and equal on all ranks") {
+TEST_CASE("the norm over one axis equals that of the whole tensors, with equal bits on all ranks") {
   for (const int size : {1, 2, 3, 4, 5}) {
     std::vector<double> found(static_cast<std::size_t>(size));
     on_ranks(size, [&](thread_rank& me) {
@@ -90,21 +90,21 @@ TEST_CASE("the norm over one axis is that of the whole tensors, and equal on all
       using columns = hocket::tensor<float, any_matrix, mesh_type, on<"tp", shard<1>>>;
       using same = hocket::tensor<double, any_matrix, mesh_type, on<"tp", invariant>>;
       const auto a = filled<rows>(ranks, 7, 5, 1);
-      const auto b = filled<columns>(ranks, 3, 2, 2);  // of some ranks, nothing
+      const auto b = filled<columns>(ranks, 3, 2, 2);  // some ranks have no elements
       const auto c = filled<same>(ranks, 3, 3, 3);
       const auto none = filled<rows>(ranks, 0, 4, 4);
       const double wanted = squares(7, 5, 1) + squares(3, 2, 2) + squares(3, 3, 3);
       const double norm = hocket::norm(a, b, c, none, borrow(a));
       me.check(std::abs(norm - std::sqrt(wanted + squares(7, 5, 1))) < 1e-6, "not the norm of the whole");
       me.check(near(hocket::squared_norm(a, c), squares(7, 5, 1) + squares(3, 3, 3)), "not its square");
-      me.check(hocket::norm(none) == 0, "of nothing");
+      me.check(hocket::norm(none) == 0, "norm of no elements");
       found[static_cast<std::size_t>(me.rank())] = norm;
     });
     for (const double each : found) CHECK(each == found[0]);
   }
 }
 
-TEST_CASE("the norm over two axes is that of the whole tensors, however each is placed") {
+TEST_CASE("the norm over two axes equals that of the whole tensors for several placements") {
   for (const auto& extents : std::vector<std::vector<int>>{{1, 1}, {2, 2}, {2, 3}, {3, 2}, {1, 4}, {4, 1}}) {
     on_ranks(extents[0] * extents[1], [&](thread_rank& me) {
       const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), extents);
@@ -131,12 +131,12 @@ TEST_CASE("the norm over two axes is that of the whole tensors, however each is 
       me.check(near(hocket::squared_norm(filled<weight>(ranks, 6, 7, 1), filled<norms>(ranks, 1, 6, 2),
                                          filled<state>(ranks, 5, 5, 3)),
                     squares(6, 7, 1) + squares(1, 6, 2) + squares(5, 5, 3)),
-               "three at once");
+               "three tensors");
     });
   }
 }
 
-TEST_CASE("a norm of partial gradients is that of their sum, once they are reduced") {
+TEST_CASE("the norm of partial gradients after their reduction is the norm of their sum") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -148,13 +148,13 @@ TEST_CASE("a norm of partial gradients is that of their sum, once they are reduc
   });
 }
 
-TEST_CASE("tensors on different meshes have no norm together") {
+TEST_CASE("the norm of tensors on different meshes is refused") {
   on_ranks(2, [](thread_rank& me) {
     const auto here = hocket::mesh<"tp">(me.comm(), {2});
     const auto there = hocket::mesh<"tp">(me.comm(), {2});
     using same = hocket::tensor<double, vector, std::remove_const_t<decltype(here)>, on<"tp", invariant>>;
     const auto found = me.expect(hocket::errc::invalid_argument,
                                  [&] { hocket::norm(of_squares<same>(here, 2, 1), of_squares<same>(there, 2, 1)); });
-    me.check(found && std::string(found->what()).find("different meshes") != std::string::npos, "without words");
+    me.check(found && std::string(found->what()).find("different meshes") != std::string::npos, "no explanation");
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ranks that differ in the extents of a tensor find a mismatch, also where all that they send has equal sizes.
+// Ranks whose extents of a tensor differ detect a mismatch, even if the sizes of their messages are equal.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/mesh/mesh.hpp>
@@ -36,13 +36,13 @@ using sizes_type = std::array<std::size_t, 2>;
 template <class Mesh, class... Said>
 using matrix_as_said = hocket::tensor<double, extents<dynamic, dynamic>, Mesh, Said...>;
 
-/// A matrix of 2 x 4 on rank 0, of 4 x 2 on the others.
+/// Returns a matrix of 2 x 4 on rank 0, and of 4 x 2 on the others.
 template <class Placement, class Mesh>
 auto differing(const Mesh& ranks) {
   return matrix_as_said<Mesh, on<"tp", Placement>>(ranks, ranks.rank() == 0 ? sizes_type{2, 4} : sizes_type{4, 2});
 }
 
-/// `call(ranks)` over a mesh of two ranks of its own, as a failure ends the communicator that it happens on.
+/// Expects a mismatch of `call(ranks)` on a new mesh of two ranks, because a failure ends its communicator.
 template <class Call>
 void expect_mismatch(thread_rank& me, const char* what, Call call) {
   const auto ranks = mesh<"tp">(me.comm(), {2});
@@ -52,7 +52,7 @@ void expect_mismatch(thread_rank& me, const char* what, Call call) {
 
 }  // namespace
 
-TEST_CASE("conversions between ranks that differ in extents, but not in sizes, are a mismatch") {
+TEST_CASE("a conversion reports a mismatch if the ranks' extents differ, but not their sizes") {
   on_ranks(2, [](thread_rank& me) {
     expect_mismatch(me, "partial sum to invariant",
                     [](const auto& ranks) { hocket::convert<"tp", invariant>(differing<partial<sum>>(ranks)); });
@@ -82,7 +82,7 @@ TEST_CASE("conversions between ranks that differ in extents, but not in sizes, a
   });
 }
 
-TEST_CASE("redistributions between ranks that differ in extents, but not in sizes, are a mismatch") {
+TEST_CASE("a redistribution reports a mismatch if the ranks' extents differ, but not their sizes") {
   on_ranks(2, [](thread_rank& me) {
     expect_mismatch(me, "along one axis",
                     [](const auto& ranks) { hocket::redistribute<on<"tp", shard<1>>>(differing<shard<0>>(ranks)); });
@@ -94,13 +94,13 @@ TEST_CASE("redistributions between ranks that differ in extents, but not in size
   });
 }
 
-TEST_CASE("a norm of tensors whose extents differ between ranks is a mismatch") {
+TEST_CASE("a norm reports a mismatch if the ranks' extents differ") {
   on_ranks(2, [](thread_rank& me) {
     expect_mismatch(me, "norm", [](const auto& ranks) { hocket::norm(differing<shard<0>>(ranks)); });
   });
 }
 
-TEST_CASE("a rank whose batch is one row longer is noticed where its part has as many rows") {
+TEST_CASE("a conversion reports a mismatch if one rank's batch is longer, but its part is not") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx
 //
-// Sharding between processes, over shared memory and over TCP: conversions and their backward passes, redistributions over
-// two axes and to another mesh, a norm; for sizes that divide, that do not, and that leave ranks with nothing.
+// Sharding between processes, over shared memory and TCP: conversions and their backward passes, redistributions over
+// two axes and to another mesh, a norm; for sizes that are multiples of the number of ranks, others, and 0.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -40,7 +40,7 @@ double value_at(const sizes_type& at) { return static_cast<double>(at[0] * 1000 
 
 std::string text_of(const sizes_type& sizes) { return std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]); }
 
-/// Whether each element that this rank has is `factor` times that of the whole.
+/// Expects that each element of this rank is `factor` times that of the whole.
 template <class Tensor>
 void expect_whole(findings& found, const Tensor& tensor, double factor, const std::string& what) {
   bool right = true;
@@ -53,7 +53,7 @@ void expect_whole(findings& found, const Tensor& tensor, double factor, const st
 
 }  // namespace
 
-TEST_CASE("conversions and their backward passes between processes") {
+TEST_CASE("conversions and their backward passes give correct results between processes") {
   for (const route& way : routes) {
     for (const int ranks : {2, 3}) {
       CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
@@ -66,7 +66,7 @@ TEST_CASE("conversions and their backward passes between processes") {
                 const auto columns = hocket::convert<"tp", shard<1>>(rows);
                 expect_whole(found, columns, 1, "all_to_all");
                 expect_whole(found, hocket::convert<"tp", replicated>(columns), 1, "all_gather");
-                // As a gradient: what is the same on all ranks, but summed.
+                // Summands of a gradient, which are multiples of the same value.
                 using used = hocket::conversion<"tp", invariant, replicated>;
                 hocket::gradient_t<decltype(used()(x))> summands(axis, sizes);
                 hocket::fill(summands, [&](const sizes_type& at) { return value_at(at) * (comm.rank() + 1); });
@@ -79,7 +79,7 @@ TEST_CASE("conversions and their backward passes between processes") {
   }
 }
 
-TEST_CASE("redistributions over two axes, and to another mesh, between processes") {
+TEST_CASE("redistributions over two axes and to another mesh give correct results between processes") {
   for (const route& way : routes) {
     CHECK(run_ranks(4, way, [](communicator& comm, findings& found) {
             const auto square = mesh<"dp", "tp">(comm, {2, 2});
@@ -104,7 +104,7 @@ TEST_CASE("redistributions over two axes, and to another mesh, between processes
   }
 }
 
-TEST_CASE("a norm between processes counts each element once") {
+TEST_CASE("a norm over processes counts each element once") {
   CHECK(run_ranks(4, shared_memory, [](communicator& comm, findings& found) {
           const auto ranks = mesh<"dp", "tp">(comm, {2, 2});
           using mesh_type = std::remove_const_t<decltype(ranks)>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// redistribute: every legal pair of placements, over one axis of 1 to 8 ranks and over two axes, for sizes that divide, that
-// do not, that are smaller than the number of ranks, and none: exact.
+// redistribute gives exact results for every legal pair of placements, along one axis of 1 to 8 ranks and along two
+// axes, for sizes that are multiples of the number of ranks, others, smaller ones, and 0.
 #include "shard/every_placement.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -46,14 +46,14 @@ constexpr auto value_at = [](const auto& at) {
 
 double ranks_value(const sizes_type& at, int rank) { return static_cast<double>(at[0] * 10 + at[1]) * (rank + 1); }
 
-/// Where the element at `at` of a part is in the whole.
+/// Returns the index in the whole of the element at `at` of a part.
 template <std::size_t Rank>
 std::array<std::size_t, Rank> in_whole(const hocket::box<Rank>& part, std::array<std::size_t, Rank> at) {
   for (std::size_t d = 0; d < Rank; ++d) at[d] += part.begin[d];
   return at;
 }
 
-/// This rank's data of a tensor whose element at `at` is `value_at(at)`: where it is partial, summands of that.
+/// Returns this rank's data of a tensor whose element at `at` is `value_at(at)`, or summands of that if it is partial.
 template <class Mesh, std::size_t Rank, std::size_t Axes>
 std::vector<double> placed_data(const Mesh& ranks, const std::array<std::size_t, Rank>& sizes,
                                 const std::array<placement, Axes>& placed) {
@@ -79,7 +79,7 @@ std::vector<double> placed_data(const Mesh& ranks, const std::array<std::size_t,
   return data;
 }
 
-/// Whether `data` are this rank's, so placed. Partial results are added up over all ranks that hold summands.
+/// Returns whether `data` are this rank's data with this placement. Sums partial results over the ranks with summands.
 template <class Mesh, std::size_t Rank, std::size_t Axes>
 bool is_device_buffer(const Mesh& ranks, const std::array<std::size_t, Rank>& sizes,
                       const std::array<placement, Axes>& placed, std::vector<double> data) {
@@ -94,8 +94,8 @@ bool is_device_buffer(const Mesh& ranks, const std::array<std::size_t, Rank>& si
   return right;
 }
 
-/// Redistributes between legal pairs of placements over one mesh and for one size, and compares with `value_at`: between
-/// all of them, or each `step`-th.
+/// Redistributes between all legal pairs of placements, or each `step`-th, on one mesh and for one size, and compares
+/// the results with `value_at`.
 template <class Mesh, std::size_t Rank>
 void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const std::array<std::size_t, Rank>& sizes,
                              std::size_t step = 1) {
@@ -108,7 +108,7 @@ void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const std::arra
       if (!legal(from, to) || number++ % step != 0) continue;
       me.at([&] { return to_text(from) + " to " + to_text(to) + " of " + text_of(sizes, ranks.extents()); });
       const auto plan = hocket::plan_redistribution(sizes, ranks.extents(), from, to, sizeof(double));
-      if (!me.check(plan.possible, "no way found")) continue;
+      if (!me.check(plan.possible, "no sequence of moves was found")) continue;
       std::vector<double> data = placed_data(ranks, sizes, from);
       std::vector<double> out(hocket::part_of<Rank>(sizes, to, ranks.extents(), ranks.coordinates()).volume());
       hocket::detail::redistributing<double, Rank, Mesh, partial<sum>, hocket::options<>> work(
@@ -119,12 +119,12 @@ void redistribute_every_pair(thread_rank& me, const Mesh& ranks, const std::arra
   }
 }
 
-/// Sizes that divide by the numbers of ranks, are off by one, are smaller than these, and empty.
+/// Sizes that are multiples of the numbers of ranks, differ from these by one, are smaller than them, or 0.
 const std::vector<sizes_type> every_size{{12, 24}, {13, 23}, {1, 3}, {2, 1}, {0, 5}, {4, 0}};
 
 }  // namespace
 
-TEST_CASE("along one axis, every pair of placements is exact") {
+TEST_CASE("redistributions between all pairs of placements along one axis are exact") {
   for (int count = 1; count <= 8; ++count) {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"tp">(me.comm(), {count});
@@ -133,7 +133,7 @@ TEST_CASE("along one axis, every pair of placements is exact") {
   }
 }
 
-TEST_CASE("along two axes, every pair of placements is exact") {
+TEST_CASE("redistributions between all pairs of placements along two axes are exact") {
   for (const auto& extents_of_mesh : std::vector<std::vector<int>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
     on_ranks(extents_of_mesh[0] * extents_of_mesh[1], [&](thread_rank& me) {
       const auto ranks = mesh<"dp", "tp">(me.comm(), extents_of_mesh);
@@ -142,7 +142,7 @@ TEST_CASE("along two axes, every pair of placements is exact") {
   }
 }
 
-TEST_CASE("of tensors of one and of three dimensions, every pair of placements is exact") {
+TEST_CASE("redistributions of tensors with one and three dimensions are exact for all pairs of placements") {
   using line = std::array<std::size_t, 1>;
   using cube = std::array<std::size_t, 3>;
   for (const int count : {1, 3, 4}) {
@@ -161,7 +161,7 @@ TEST_CASE("of tensors of one and of three dimensions, every pair of placements i
   });
 }
 
-TEST_CASE("along three axes, pairs of placements are exact") {
+TEST_CASE("redistributions between pairs of placements along three axes are exact") {
   on_ranks(8, [](thread_rank& me) {
     const auto ranks = mesh<"dp", "pp", "tp">(me.comm(), {2, 2, 2});
     redistribute_every_pair(me, ranks, sizes_type{9, 7}, 5);
@@ -170,8 +170,8 @@ TEST_CASE("along three axes, pairs of placements are exact") {
   });
 }
 
-// Known to the compiler, and too much for it to search.
-TEST_CASE("16 ranks along four axes: what is cut and summed is redistributed exactly") {
+// The compiler knows the extents, but there are too many sequences for it to search.
+TEST_CASE("a sharded and partial tensor on 16 ranks along four axes is redistributed exactly") {
   on_ranks(16, [](thread_rank& me) {
     const auto ranks = mesh<axis("a", 2), axis("b", 2), axis("c", 2), axis("d", 2)>(me.comm());
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -187,7 +187,7 @@ TEST_CASE("16 ranks along four axes: what is cut and summed is redistributed exa
   });
 }
 
-TEST_CASE("what the compiler plans runs, and so does what is planned when running") {
+TEST_CASE("redistributions planned at compile time and at run time give the same results") {
   on_ranks(6, [](thread_rank& me) {
     const auto known = mesh<axis("dp", 2), axis("tp", 3)>(me.comm());
     using known_mesh = std::remove_const_t<decltype(known)>;
@@ -218,7 +218,7 @@ TEST_CASE("what the compiler plans runs, and so does what is planned when runnin
   });
 }
 
-TEST_CASE("what is asked of sums is asked of the moves that add up, also where others go before or after") {
+TEST_CASE("a requirement on sums holds if other moves precede or follow the reduction") {
   for (const int count : {2, 4}) {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"dp", "tp">(me.comm(), {2, count / 2});
@@ -243,7 +243,7 @@ TEST_CASE("what is asked of sums is asked of the moves that add up, also where o
   }
 }
 
-TEST_CASE("a tensor goes to another mesh of the same ranks") {
+TEST_CASE("a tensor is redistributed to another mesh of the same ranks") {
   on_ranks(6, [](thread_rank& me) {
     const auto training = mesh<"dp", "tp">(me.comm(), {2, 3});
     const auto storage = mesh<"fsdp", "replica">(me.comm(), {3, 2});
@@ -260,7 +260,7 @@ TEST_CASE("a tensor goes to another mesh of the same ranks") {
       hocket::fill(expected, value_at);
       me.check(std::equal(y.elements().begin(), y.elements().end(), expected.elements().begin()), "there");
 
-      // Gradients come back as summands along dp.
+      // Gradients are returned as summands along dp.
       hocket::gradient_t<used> gradient(training, {rows});
       hocket::fill(gradient, [&](const sizes_type& at) { return ranks_value(at, me.rank() / 3); });
       using summed =
@@ -280,7 +280,7 @@ TEST_CASE("a tensor goes to another mesh of the same ranks") {
   });
 }
 
-TEST_CASE("a tensor cannot go to another mesh as one of other extents") {
+TEST_CASE("a redistribution to another mesh refuses a tensor type with other extents") {
   on_ranks(2, [](thread_rank& me) {
     const auto here = mesh<"a">(me.comm(), {2});
     const auto there = mesh<"b">(me.comm(), {2});
@@ -294,12 +294,12 @@ TEST_CASE("a tensor cannot go to another mesh as one of other extents") {
                      std::string::npos,
         "the message lacks the extents");
     using as_large = hocket::tensor<double, extents<20000>, there_mesh, on<"b", replicated>>;
-    me.check(hocket::redistribute<as_large>(x, there).elements().size() == 20000, "the same extents are fine");
+    me.check(hocket::redistribute<as_large>(x, there).elements().size() == 20000, "the same extents are accepted");
   });
 }
 
-TEST_CASE("along other axes, varying data stay as they are") {
-  // Large enough that slices of copies would be cheaper, if these were copies.
+TEST_CASE("redistributions along other axes do not change varying data") {
+  // Large enough that slices would be cheaper if the varying data were copies.
   using square = std::array<std::size_t, 2>;
   constexpr square sizes{1024, 1024};
   constexpr hocket::placement varies{hocket::placement_kind::varying};
@@ -323,7 +323,7 @@ TEST_CASE("along other axes, varying data stay as they are") {
   });
 }
 
-TEST_CASE("means that go to another mesh keep what they stand for") {
+TEST_CASE("means that are redistributed to another mesh are correct and have the right count") {
   on_ranks(6, [](thread_rank& me) {
     const auto training = mesh<"dp", "tp">(me.comm(), {2, 3});
     const auto storage = mesh<"fsdp">(me.comm(), {6});
@@ -344,7 +344,7 @@ TEST_CASE("means that go to another mesh keep what they stand for") {
   });
 }
 
-TEST_CASE("a mean of no elements is no number, whatever it becomes, also where there is one rank") {
+TEST_CASE("conversions and redistributions of a mean of no elements give NaN, also on one rank") {
   for (const int count : {1, 2, 3}) {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"dp">(me.comm(), {count});
@@ -378,7 +378,7 @@ struct colour {
 
 enum class label : unsigned char {};
 
-/// Elements of type `T`, of which the one of number n is `make(n)`, over extents that only the run tells.
+/// Redistributes a tensor with run-time extents whose element number n is `make(n)`.
 template <class T, class Make>
 void move_what_cannot_be_added(thread_rank& me, int count, Make make) {
   const auto ranks = mesh<"tp">(me.comm(), {count});
@@ -396,7 +396,7 @@ void move_what_cannot_be_added(thread_rank& me, int count, Make make) {
   check(hocket::redistribute<on<"tp", shard<0>>>(hocket::redistribute<on<"tp", invariant>>(rows)), "rows");
 }
 
-TEST_CASE("elements that cannot be added move like all others, where nothing is partial") {
+TEST_CASE("elements that can't be added can be redistributed if no placement is partial") {
   for (const int count : {1, 2, 3}) {
     on_ranks(count, [&](thread_rank& me) {
       move_what_cannot_be_added<std::byte>(me, count, [](unsigned char n) { return std::byte{n}; });
@@ -406,7 +406,7 @@ TEST_CASE("elements that cannot be added move like all others, where nothing is 
   }
 }
 
-TEST_CASE("what nothing moves for keeps its storage") {
+TEST_CASE("a redistribution that moves no elements reuses the storage of a moved tensor") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -417,7 +417,7 @@ TEST_CASE("what nothing moves for keeps its storage") {
   });
 }
 
-TEST_CASE("a plan is explained before anything moves") {
+TEST_CASE("explain_redistribution names the collectives, axes, bytes and time of a plan") {
   std::string text;
   on_ranks(4, [&](thread_rank& me) {
     const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a redistribution really does, against its plan: which collectives it calls, on which communicators, and how many
-// bytes ranks receive. Counted by traced wires and by the records of the communicators.
+// Compares a redistribution with its plan: which collectives it calls, on which communicators, and how many bytes ranks
+// receive. The numbers come from traced endpoints and from the records of the communicators.
 #include "shard/every_placement.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -37,7 +37,7 @@ namespace {
 
 using sizes_type = std::array<std::size_t, 2>;
 
-/// How many collectives a rank has called on a communicator, and the name of the last.
+/// The number of collectives that a rank has called on a communicator, and the name of the last one.
 struct calls_so_far {
   long count = 0;
   std::string last;
@@ -55,7 +55,7 @@ calls_so_far calls_on(const Comm& comm) {
           record.substr(name, record.find('"', name) - name)};
 }
 
-/// On all communicators of a mesh.
+/// Returns the number of calls on all communicators of a mesh.
 template <class Mesh>
 long calls_on_all(const Mesh& ranks) {
   long total = 0;
@@ -69,7 +69,7 @@ long calls_on_all(const Mesh& ranks) {
   return total;
 }
 
-/// The bytes that came from other ranks, in the steps of a trace of a collective among `ranks`.
+/// Returns the bytes that the steps in a trace received from other ranks, in a collective among `ranks`.
 double bytes_received(std::string_view events, std::size_t ranks) {
   double total = 0;
   while (!events.empty()) {
@@ -79,7 +79,7 @@ double bytes_received(std::string_view events, std::size_t ranks) {
     const std::string_view bytes = "\"bytes\":";
     const std::size_t at = line.find(bytes);
     if (at == std::string_view::npos || !(step.starts_with("receive") || step.starts_with("load"))) continue;
-    const auto others = static_cast<double>(ranks - 1);  // whose data one load_reduce reads
+    const auto others = static_cast<double>(ranks - 1);  // one load_reduce reads the data of all
     total += std::strtod(line.data() + at + bytes.size(), nullptr) * (step.starts_with("load_reduce") ? others : 1);
   }
   return total;
@@ -95,8 +95,8 @@ std::string expected_name(move_kind kind) {
   }
 }
 
-/// Makes each move of every plan between two placements, or of each `step`-th, and compares what it did with what the
-/// plan says.
+/// Runs each move of all plans between two placements, or of each `step`-th plan, and compares its collectives and
+/// bytes with the plan.
 template <std::size_t Axes, class MakeMesh>
 void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_extents, const sizes_type& sizes,
                         MakeMesh make_mesh, std::size_t step = 1) {
@@ -106,7 +106,7 @@ void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_exten
   const std::vector<int> extents(mesh_extents.begin(), mesh_extents.end());
   const auto plain = make_mesh(me.comm(), extents);
   for (const auto& from : placements_over<Axes, 2>()) {
-    // A trace of its own, as a long one takes long to read.
+    // A separate trace, because a long one takes long to read.
     const auto comm = hocket::traced(me.comm());
     const auto ranks = make_mesh(comm, extents);
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -142,12 +142,12 @@ void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_exten
         const std::string name = calls_on(ranks.along(move.along)).last;
         const std::string expected = expected_name(move.kind);
         me.check(name == expected || name == expected + "_v", [&] { return what + "calls " + name; });
-        // Of the group that receives most, in bytes.
+        // The bytes of the group that receives most.
         double most = 0;
         hocket::all_reduce(plain.along(move.along), hocket::in_place(std::span(&received, 1)));
         hocket::all_reduce(plain.all(), std::span<const double>(&received, 1), std::span(&most, 1), hocket::maximum());
         const auto planned = static_cast<double>(move.elements * sizeof(double));
-        // What an all_reduce of few elements saves in rounds it pays in bytes.
+        // An all_reduce of few elements needs fewer rounds and more bytes.
         const bool as_planned = move.kind == move_kind::reduce ? most >= planned : most == planned;
         me.check(as_planned, [&] {
           return what + name + " " + std::to_string(most) + " bytes instead of " + std::to_string(planned);
@@ -159,13 +159,13 @@ void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_exten
 
 }  // namespace
 
-TEST_CASE("a redistribution calls the collectives of its plan, and ranks receive as many bytes") {
+TEST_CASE("redistributions along two axes call the collectives and receive the bytes of their plans") {
   const std::vector<sizes_type> some_sizes{{12, 24}, {7, 5}, {1, 3}, {0, 5}};
   const auto make_mesh = [](const auto& comm, const auto& extents) { return mesh<"dp", "tp">(comm, extents); };
   for (const std::array<int, 2>& mesh_extents :
        {std::array{2, 2}, std::array{2, 3}, std::array{2, 4}, std::array{3, 2}}) {
     for (const sizes_type& sizes : some_sizes) {
-      // Eight ranks take long where there are few cores.
+      // Eight ranks take long on few cores.
       const std::size_t step = mesh_extents[1] == 4 && sizes != sizes_type{7, 5} ? 7 : 1;
       on_ranks(mesh_extents[0] * mesh_extents[1],
                [&](thread_rank& me) { compare_every_move(me, mesh_extents, sizes, make_mesh, step); });
@@ -173,7 +173,7 @@ TEST_CASE("a redistribution calls the collectives of its plan, and ranks receive
   }
 }
 
-TEST_CASE("so it does along one axis of 1 to 8 ranks") {
+TEST_CASE("redistributions along one axis of 1 to 8 ranks call the collectives and receive the bytes of their plans") {
   const auto make_mesh = [](const auto& comm, const auto& extents) { return mesh<"tp">(comm, extents); };
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (const sizes_type& sizes : std::vector<sizes_type>{{24, 48}, {7, 9}, {1, 3}, {0, 5}}) {
@@ -182,7 +182,7 @@ TEST_CASE("so it does along one axis of 1 to 8 ranks") {
   }
 }
 
-TEST_CASE("to another mesh, nothing is exchanged where every rank has its part already") {
+TEST_CASE("a redistribution to another mesh calls no collective if each rank already has its part") {
   on_ranks(4, [](thread_rank& me) {
     const auto here = mesh<"dp", "tp">(me.comm(), {2, 2});
     const auto there = mesh<"fsdp">(me.comm(), {4});
@@ -202,15 +202,15 @@ TEST_CASE("to another mesh, nothing is exchanged where every rank has its part a
       me.check(std::equal(y.elements().begin(), y.elements().end(), expected.elements().begin()), "wrong elements");
       return calls() - before;
     };
-    me.check(calls_of(whole(here)) == 0, "wholes were exchanged for slices");
-    // Of 7 rows, halves have 4 and 3, and slices 2, 2, 2 and 1: within the halves of their ranks.
-    me.check(calls_of(halves(here)) == 0, "halves were exchanged for their own slices");
+    me.check(calls_of(whole(here)) == 0, "slices of wholes were exchanged");
+    // The halves of 7 rows have 4 and 3 rows, and the slices 2, 2, 2 and 1, within the halves of their ranks.
+    me.check(calls_of(halves(here)) == 0, "slices of halves were exchanged");
     using columns = hocket::tensor<double, extents<7, 5>, here_mesh, on<"dp", hocket::replicated>, on<"tp", shard<1>>>;
-    me.check(calls_of(columns(here)) == 1, "columns were not exchanged for rows, between two ranks each");
+    me.check(calls_of(columns(here)) == 1, "columns were not exchanged by one collective");
   });
 }
 
-TEST_CASE("to another mesh, partial results are combined so that the last step is the cheapest") {
+TEST_CASE("partial results are redistributed to another mesh by one or two collectives, as explained") {
   on_ranks(4, [](thread_rank& me) {
     const auto here = mesh<"dp", "tp">(me.comm(), {2, 2});
     const auto there = mesh<"fsdp">(me.comm(), {4});
@@ -250,7 +250,7 @@ TEST_CASE("to another mesh, partial results are combined so that the last step i
   });
 }
 
-TEST_CASE("a redistribution that is repeated is planned once") {
+TEST_CASE("a repeated redistribution is planned once") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = mesh<"dp", "tp">(me.comm(), {2, 2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -262,13 +262,13 @@ TEST_CASE("a redistribution that is repeated is planned once") {
       hocket::redistribute<on<"dp", hocket::replicated>, on<"tp", shard<0>>>(x);
       return memory.searches();
     };
-    me.check(memory.searches() == 0, "searched before anything was asked");
+    me.check(memory.searches() == 0, "searched before the first redistribution");
     me.check(rows(7) == 1 && rows(7) == 1, "the second call searched again");
     me.check(rows(8) == 2 && rows(7) == 2, "other extents have another plan, and the first is remembered");
     const columns x(ranks, {7});
     hocket::redistribute<on<"dp", hocket::replicated>>(x);
     me.check(memory.searches() == 3, "another placement has another plan");
     for (std::size_t count = 9; count < 9 + 2 * memory.most; ++count) rows(count);
-    me.check(rows(7) == 4 + 2 * memory.most, "old plans are forgotten");
+    me.check(rows(7) == 4 + 2 * memory.most, "old plans are not removed");
   });
 }

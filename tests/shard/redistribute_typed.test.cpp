@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// redistribute of what is invariant, varying, or partial by other reductions than a sum: exact along two axes.
+// redistribute is exact along two axes for invariant and varying data, and for partial results other than sums.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/mesh/mesh.hpp>
@@ -34,20 +34,20 @@ using sizes_type = std::array<std::size_t, 2>;
 
 double whole_at(const sizes_type& at) { return static_cast<double>(1 + at[0] * 100 + at[1]); }
 
-/// What the rank at `coordinate` of `ranks` ranks along an axis has of `whole`, so placed along it.
+/// Returns the value on the rank at `coordinate`, of `ranks` ranks along an axis, of `whole` with this placement.
 double along_axis(const hocket::placement& placed, double whole, int coordinate, int ranks) {
   switch (placed.kind) {
     case placement_kind::varying: return whole + 1000 * coordinate;
     case placement_kind::partial_sum:
       return coordinate > 0 ? whole * coordinate : whole * (1 - ranks * (ranks - 1) / 2);
-    // Of means of 1, 2, 3 ... elements.
+    // Means of 1, 2, 3 ... elements.
     case placement_kind::partial_mean: return coordinate > 0 ? 2 * whole : whole * (2 - ranks * (ranks + 1) / 2);
     case placement_kind::partial_other: return coordinate == 1 % ranks ? whole : whole - 3 - coordinate;
     default: return whole;
   }
 }
 
-/// A tensor of this type that stands for `whole_at`.
+/// Returns a tensor of this type that represents `whole_at`.
 template <class Tensor, class Mesh>
 Tensor made(const Mesh& ranks, const sizes_type& sizes) {
   Tensor x(ranks, sizes);
@@ -96,7 +96,7 @@ void check(thread_rank& me, const Mesh& ranks, const char* what) {
 
 }  // namespace
 
-TEST_CASE("what is invariant, varying, a partial mean or a partial maximum is redistributed exactly") {
+TEST_CASE("invariant and varying data, partial means and partial maxima are redistributed exactly") {
   for (const std::vector<int>& mesh_extents : {std::vector{2, 2}, std::vector{2, 3}, std::vector{3, 2}}) {
     on_ranks(mesh_extents[0] * mesh_extents[1], [&](thread_rank& me) {
       const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), mesh_extents);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Plans of redistributions: no sequence of moves is cheaper, nor as cheap with fewer collectives.
+// Plans of redistributions: no other sequence of moves is cheaper, or has the same cost with fewer collectives.
 // unsanitized: it searches every sequence of moves
 #include "shard/every_move.hpp"
 #include "shard/every_placement.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 using sizes_type = std::array<std::size_t, 2>;
 
-/// The plan of every legal pair of placements, or of each `step`-th, against the cheapest sequence of all.
+/// Compares the plans of all legal pairs of placements, or each `step`-th, with the cheapest of all sequences.
 template <std::size_t Rank, std::size_t Axes>
 std::size_t compare_with_every_sequence(const std::array<std::size_t, Rank>& sizes,
                                         const std::array<int, Axes>& mesh_extents, std::size_t step = 1) {
@@ -45,7 +45,7 @@ std::size_t compare_with_every_sequence(const std::array<std::size_t, Rank>& siz
 
 }  // namespace
 
-TEST_CASE("no sequence of moves is cheaper than the one that is found") {
+TEST_CASE("no sequence of moves is cheaper than the plan") {
   std::size_t pairs = 0;
   for (int ranks = 2; ranks <= 8; ++ranks) {
     for (const sizes_type& sizes : std::vector<sizes_type>{{12, 24}, {13, 23}, {1, 3}, {2, 1}, {0, 5}, {4, 0}}) {
@@ -60,7 +60,7 @@ TEST_CASE("no sequence of moves is cheaper than the one that is found") {
   CHECK(pairs > 1000);
 }
 
-TEST_CASE("no sequence of moves is cheaper: of extents that leave ranks little or nothing") {
+TEST_CASE("no sequence of moves is cheaper than the plan for extents that leave some ranks few or no elements") {
   std::size_t pairs = 0;
   for (const auto& mesh_extents : std::vector<std::array<int, 2>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
     for (const sizes_type& sizes :
@@ -71,7 +71,7 @@ TEST_CASE("no sequence of moves is cheaper: of extents that leave ranks little o
   CHECK(pairs > 1000);
 }
 
-TEST_CASE("no sequence of moves is cheaper: of one and of three dimensions, and along three axes") {
+TEST_CASE("no sequence of moves is cheaper than the plan for one and three dimensions, and along three axes") {
   const std::array<int, 2> two{2, 3};
   const std::array<int, 3> three{2, 2, 2};
   std::size_t pairs = 0;
@@ -88,16 +88,16 @@ TEST_CASE("no sequence of moves is cheaper: of one and of three dimensions, and 
   CHECK(pairs > 1000);
 }
 
-// A way may lead through another placement of an axis that is at last as it was.
-TEST_CASE("no sequence of moves is cheaper: of three dimensions along three axes") {
+// A sequence of moves may temporarily change the placement along an axis.
+TEST_CASE("no sequence of moves is cheaper than the plan for three dimensions along three axes") {
   std::size_t pairs = 0;
   pairs += compare_with_every_sequence(std::array<std::size_t, 3>{1 << 12, 1 << 10, 64}, std::array<int, 3>{2, 2, 2});
   pairs += compare_with_every_sequence(std::array<std::size_t, 3>{7, 500, 3}, std::array<int, 3>{2, 2, 2}, 4);
   CHECK(pairs > 10000);
 }
 
-// There only the exchanges look at all ranks.
-TEST_CASE("over more than 64 ranks a way is found, and slices cost no collective") {
+// For these, only exchanges consider all ranks.
+TEST_CASE("on more than 64 ranks there is a plan, and slices need no collective") {
   const std::array<std::size_t, 3> sizes{512, 65, 64};
   const std::array<int, 3> mesh_extents{8, 8, 8};
   const auto placed = hocket_test::placements_over<3, 3>();
@@ -117,7 +117,7 @@ TEST_CASE("over more than 64 ranks a way is found, and slices cost no collective
   CHECK(pairs > 100);
 }
 
-TEST_CASE("along many axes a way is found without looking at every placement") {
+TEST_CASE("a plan along six axes exists and ends at the wanted placements") {
   const std::array<std::size_t, 4> sizes{4096, 5, 33, 4097};
   const std::array<int, 6> mesh_extents{2, 3, 2, 2, 4, 2};
   std::mt19937 random(11);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// route_rows: every row arrives where the counts say, in the order of ranks; the backward exchange undoes that, which is
-// also its transpose; rows that are not as many as the counts say are refused on all ranks.
+// route_rows sends each row to the rank that the counts specify, in the order of ranks. The backward exchange, which is
+// also the transpose, reverses this. All ranks refuse a number of rows that differs from the counts.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/core/error.hpp>
@@ -30,14 +30,14 @@ namespace {
 
 using sizes_type = std::array<std::size_t, 2>;
 
-/// How many of its rows each rank sends to each: none to some, other numbers to each other.
+/// Returns how many rows `rank` sends to each rank: different numbers, and none to some ranks.
 std::vector<std::size_t> rows_sent(int rank, int ranks, int seed) {
   std::vector<std::size_t> counts;
   for (int to = 0; to < ranks; ++to) counts.push_back(static_cast<std::size_t>((rank * 3 + to * 5 + seed) % 4));
   return counts;
 }
 
-/// A row that tells where it began, and as the how-manieth to which rank.
+/// Returns an element of a row, which encodes its sender, its receiver, its index and its column.
 double mark(std::size_t from, std::size_t to, std::size_t number, std::size_t column) {
   return static_cast<double>(((from * 10 + to) * 10 + number) * 10 + column);
 }
@@ -54,7 +54,7 @@ void write_marks(Tensor& rows, int rank, const std::vector<std::size_t>& sent) {
   }
 }
 
-/// Whether what `rank` has received are the rows of rank 0, then those of rank 1, and so on.
+/// Returns whether `rank` has received the rows of rank 0, then those of rank 1, and so on.
 template <class Tensor>
 bool has_marks(const Tensor& rows, int rank, int ranks, int seed) {
   std::size_t row = 0;
@@ -72,7 +72,7 @@ bool has_marks(const Tensor& rows, int rank, int ranks, int seed) {
 
 }  // namespace
 
-TEST_CASE("rows go where the counts say, and back") {
+TEST_CASE("rows are sent to the ranks that the counts specify, and back") {
   for (const int count : {1, 2, 3, 5, 7, 8}) {
     for (const int seed : {0, 1, 2, 3}) {
       on_ranks(count, [&](thread_rank& me) {
@@ -99,7 +99,7 @@ TEST_CASE("rows go where the counts say, and back") {
   }
 }
 
-TEST_CASE("slices become each rank's own rows, and slices again") {
+TEST_CASE("slices are routed to the ranks of the experts, and become slices again") {
   for (const int count : {1, 2, 3, 5}) {
     on_ranks(count, [&](thread_rank& me) {
       const auto ranks = mesh<"ep">(me.comm(), {count});
@@ -113,7 +113,7 @@ TEST_CASE("slices become each rank's own rows, and slices again") {
       const auto to_experts = hocket::route_rows<"ep">(x, sent);
       const auto routed = to_experts(x);
       static_assert(std::is_same_v<typename decltype(routed)::placement_on<"ep">, varying>);
-      if (2 * me.rank() >= count) me.check(routed.elements().empty(), "nobody sends to the upper half");
+      if (2 * me.rank() >= count) me.check(routed.elements().empty(), "a rank sent to the upper half");
       if (me.rank() == 0) {
         const std::size_t first_two = 2 * ((7 + static_cast<std::size_t>(count) - 1) / static_cast<std::size_t>(count));
         me.check(routed.sizes()[0] == std::min<std::size_t>(7, count == 1 ? 7 : first_two), "rows of two ranks");
@@ -125,7 +125,7 @@ TEST_CASE("slices become each rank's own rows, and slices again") {
   }
 }
 
-TEST_CASE("along one axis, whatever the rows are along the other") {
+TEST_CASE("rows are exchanged along one axis for several placements along the other") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = mesh<"ep", "tp">(me.comm(), {2, 2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -148,7 +148,7 @@ TEST_CASE("along one axis, whatever the rows are along the other") {
   });
 }
 
-TEST_CASE("rows that are not as many as the counts say are refused, on all ranks") {
+TEST_CASE("all ranks refuse rows if their number differs from the counts on one rank") {
   for (const int wrong : {0, 1}) {
     on_ranks(2, [&](thread_rank& me) {
       const auto ranks = mesh<"ep">(me.comm(), {2});
@@ -168,7 +168,7 @@ TEST_CASE("rows that are not as many as the counts say are refused, on all ranks
   }
 }
 
-TEST_CASE("rows of other lengths are a mismatch") {
+TEST_CASE("ranks with rows of different lengths get a mismatch") {
   on_ranks(2, [&](thread_rank& me) {
     const auto ranks = mesh<"ep">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensors: which part of the whole a rank has, whose storage that lies in, and what local mathematics gives where parts
-// are uneven or empty.
+// Tensors: each rank's part of the whole, its storage, and the results of local mathematics on uneven or empty parts.
 #include "support/text.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -34,7 +33,7 @@ constexpr placement whole_kind = replicated::value;
 
 constexpr placement cut(int dimension) { return {hocket::placement_kind::shard, dimension}; }
 
-/// What is wrong with the parts that the ranks of a mesh have of a tensor; empty if nothing.
+/// Returns the problem with the parts that the ranks of a mesh have of a tensor; empty if none.
 std::string problem_with_parts(const std::array<std::size_t, 3>& sizes, const std::array<placement, 2>& placed,
                                const std::array<int, 2>& mesh) {
   std::vector<int> seen(sizes[0] * sizes[1] * sizes[2]);
@@ -45,7 +44,7 @@ std::string problem_with_parts(const std::array<std::size_t, 3>& sizes, const st
     for (at[1] = 0; at[1] < mesh[1]; ++at[1]) {
       const auto part = hocket::part_of<3>(sizes, placed, mesh, at);
       for (std::size_t d = 0; d < 3; ++d) {
-        if (part.begin[d] + part.size[d] > sizes[d]) return "a part goes beyond the whole";
+        if (part.begin[d] + part.size[d] > sizes[d]) return "a part exceeds the whole";
       }
       hocket::for_each_index(part.size, [&](const auto& local) {
         const std::size_t i = part.begin[0] + local[0], j = part.begin[1] + local[1], k = part.begin[2] + local[2];
@@ -59,7 +58,7 @@ std::string problem_with_parts(const std::array<std::size_t, 3>& sizes, const st
   return {};
 }
 
-/// Looks like std::mdspan, also with rows that do not follow each other.
+/// Like std::mdspan, also with rows that are not contiguous.
 template <class T>
 struct matrix_view {
   T* data;
@@ -72,7 +71,7 @@ struct matrix_view {
 };
 static_assert(hocket::mdspan_like<matrix_view<float>>);
 
-/// ... with numbers of another type, as std::mdspan can have.
+/// Like std::mdspan with extents of another integer type.
 struct narrow_view {
   const double* data;
   int size;
@@ -84,7 +83,7 @@ struct narrow_view {
 };
 static_assert(hocket::mdspan_like<narrow_view>);
 
-/// What the error says that `make` throws on rank 0 of two along "tp".
+/// Returns the text of the error that `make` throws on rank 0 of two ranks along "tp".
 template <class Make>
 std::string refusal(const Make& make) {
   std::string text;
@@ -98,7 +97,7 @@ std::string refusal(const Make& make) {
 
 double value(std::size_t i) { return std::sin(12.9898 * static_cast<double>(i + 1)) - 2; }  // all are negative
 
-/// A rule of one's own, partial by an operation that the library has no rule for.
+/// A user-defined rule, whose result is partial by an operation for which the library has no rule.
 struct minimum_of_rows {
   static constexpr hocket::subscripts labels = "nm->n";
   using reduction = hocket::minimum;
@@ -113,7 +112,7 @@ struct minimum_of_rows {
 
 }  // namespace
 
-TEST_CASE("the parts of all ranks are the whole, each element once for each copy") {
+TEST_CASE("the parts of all ranks contain each element once per copy of the whole") {
   std::mt19937 random(1);
   const std::vector<std::size_t> some_sizes = {0, 1, 2, 3, 5, 7, 8, 11};
   const std::vector<placement> some_placements = {whole_kind, cut(0), cut(1), cut(2)};
@@ -130,7 +129,7 @@ TEST_CASE("the parts of all ranks are the whole, each element once for each copy
   }
 }
 
-TEST_CASE("what is filled of a partial sum is each rank's summand") {
+TEST_CASE("fill sets each rank's summand of a partial sum") {
   on_ranks(3, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {3});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -144,7 +143,7 @@ TEST_CASE("what is filled of a partial sum is each rank's summand") {
   });
 }
 
-TEST_CASE("extents that are missing, too many, negative or not those of the type are refused") {
+TEST_CASE("extents that are missing, negative, too large or different from the type are refused") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -157,20 +156,20 @@ TEST_CASE("extents that are missing, too many, negative or not those of the type
     };
     const std::vector<std::size_t> one{64};
     says("1 extents are given, and the tensor's type leaves 2 open", [&] { matrix(ranks, std::span(one)); });
-    me.check(rows(ranks, std::span(one)).sizes() == std::array<std::size_t, 2>{64, 3}, "as many as wanted");
+    me.check(rows(ranks, std::span(one)).sizes() == std::array<std::size_t, 2>{64, 3}, "one extent");
     says("an extent is negative", [&] { matrix(ranks, {4, -1}); });
     constexpr std::size_t large = std::size_t{1} << 32;
     says("the tensor has 4294967296 x 4294967296 elements of 8 bytes", [&] { matrix(ranks, {large, large}); });
     says("which exceeds the limit", [&] { matrix::of_sizes(ranks, {large, large / 16}); });
     says("which exceeds the limit", [&] { matrix::unwritten(ranks, {3, large * (large / 8)}); });
-    me.check(matrix(ranks, {large, 0}).elements().empty(), "no elements at all can be counted");
+    me.check(matrix(ranks, {large, 0}).elements().empty(), "a tensor without elements is accepted");
     using cube = hocket::tensor<double, extents<dynamic, dynamic, dynamic>, mesh_type, on<"tp", replicated>>;
-    me.check(cube(ranks, {large, large, 0}).elements().empty(), "also where what comes before 0 can't");
+    me.check(cube(ranks, {large, large, 0}).elements().empty(), "accepted if other extents overflow");
     std::vector<double> data(8);
     says("extent 1 is 4; the tensor's type has 3", [&] { rows::of_sizes(ranks, {2, 4}); });
     says("extent 1 is 4; the tensor's type has 3", [&] { rows::unwritten(ranks, {2, 4}); });
     says("extent 1 is 4; the tensor's type has 3", [&] { rows::over(ranks, {2, 4}, data.data()); });
-    me.check(rows::over(ranks, {2, 3}, data.data()).elements().size() == 3, "the type's own");
+    me.check(rows::over(ranks, {2, 3}, data.data()).elements().size() == 3, "the extents of the type");
   });
 }
 
@@ -187,11 +186,11 @@ TEST_CASE("chunks have ceil(n / ranks) elements, the last ones fewer or none") {
   CHECK(sizes(7, 1) == std::vector<std::size_t>{7});
 }
 
-TEST_CASE("a tensor has its part of the whole, in zeros at first, and fill knows whole indices") {
+TEST_CASE("a tensor has its part of the whole, initially zero, and fill passes indices of the whole") {
   on_ranks(6, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 3});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
-    // Both axes cut the rows: dp first, so dp=0 has 4 of 7 rows, which tp cuts into 2, 2, 0.
+    // Both axes shard the rows, dp first: dp=0 has 4 of 7 rows, which tp divides into 2, 2, 0.
     hocket::tensor<int, extents<dynamic, 3>, mesh_type, on<"tp", shard<0>>, on<"dp", shard<0>>> rows(ranks, {7});
     const std::vector<std::size_t> begins = {0, 2, 4, 4, 5, 6}, counts = {2, 2, 0, 1, 1, 1};
     const auto rank = static_cast<std::size_t>(me.rank());
@@ -221,7 +220,7 @@ TEST_CASE("a scalar is a tensor without dimensions") {
   });
 }
 
-TEST_CASE("a view of others' making is adopted without a copy") {
+TEST_CASE("a user-defined view is adopted as storage without a copy") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -233,7 +232,7 @@ TEST_CASE("a view of others' making is adopted without a copy") {
     hocket::fill(adopted, [](const auto& where) { return static_cast<float>(10 * where[0] + where[1]); });
     me.check(storage.back() == (me.rank() == 0 ? 13.0F : 23.0F), "not in the caller's storage");
 
-    // Of one row, any stride is dense.
+    // With one row, any stride is dense.
     matrix one(ranks, {2, 2}, matrix_view<float>{storage.data(), 1, 2, 77});
     me.check(one.elements().data() == storage.data(), "one row");
 
@@ -242,13 +241,13 @@ TEST_CASE("a view of others' making is adopted without a copy") {
         ranks, {3}, narrow_view{constants.data(), 3});
     me.check(vector.elements().data() == constants.data(), "a view with other numbers");
 
-    // array_view is one itself: tensors give out what others can adopt.
+    // array_view is such a view, so that a tensor can adopt the elements of another one.
     const matrix again(ranks, {3, 4}, adopted.local());
     me.check(again.elements().data() == storage.data(), "array_view");
   });
 }
 
-TEST_CASE("a view that is not dense, or has other extents, is refused with words") {
+TEST_CASE("a view that is not dense, or has other extents, is refused with an explanation") {
   std::vector<float> storage(100);
   const auto adopt = [&](std::size_t rows, std::size_t columns, std::size_t stride) {
     return refusal([&, rows, columns, stride](const auto& ranks) {
@@ -262,7 +261,7 @@ TEST_CASE("a view that is not dense, or has other extents, is refused with words
   CHECK(contains(adopt(2, 4, 4), "dimension 1 of the view has 4 elements, and this rank's part of the tensor has 3"));
 }
 
-TEST_CASE("storage of the wrong size is refused with words") {
+TEST_CASE("storage of the wrong size is refused with an explanation") {
   std::vector<float> storage(5);
   const std::string text = refusal([&](const auto& ranks) {
     using mesh_type = std::remove_cvref_t<decltype(ranks)>;
@@ -271,7 +270,7 @@ TEST_CASE("storage of the wrong size is refused with words") {
   CHECK(contains(text, "the storage has 5 elements, and this rank's part of the tensor has 6"));
 }
 
-TEST_CASE("copies have storage of their own, borrowed tensors do not") {
+TEST_CASE("copied tensors have separate storage, borrowed tensors do not") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -297,7 +296,7 @@ TEST_CASE("copies have storage of their own, borrowed tensors do not") {
   });
 }
 
-TEST_CASE("a tensor that is moved from reaches no elements") {
+TEST_CASE("a moved tensor passes its storage on and has none") {
   on_ranks(1, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {1});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -313,7 +312,7 @@ TEST_CASE("a tensor that is moved from reaches no elements") {
   });
 }
 
-TEST_CASE("a tensor that is moved from is empty, and nothing can be made of it") {
+TEST_CASE("a tensor that was moved from is empty, and all operations refuse it") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -354,13 +353,13 @@ TEST_CASE("a tensor that is moved from is empty, and nothing can be made of it")
   });
 }
 
-TEST_CASE("partial means without their counts are refused on all ranks") {
+TEST_CASE("partial means without counts are refused on all ranks") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     hocket::tensor<double, extents<4>, mesh_type, on<"tp", hocket::partial<hocket::mean>>> means(ranks);
     for (int counted = 0; counted < 2; ++counted) {
-      if (counted == 1 && me.rank() == 0) means.set_count(3);  // on one rank alone
+      if (counted == 1 && me.rank() == 0) means.set_count(3);  // on one rank only
       const auto found = me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", replicated>(means); });
       me.check(found && std::string(found->what()).find("call set_count on every rank") != std::string::npos, "why");
       me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", shard<0>>(means); });
@@ -374,7 +373,7 @@ TEST_CASE("partial means without their counts are refused on all ranks") {
   });
 }
 
-TEST_CASE("partial means without their counts are refused along an axis of one rank, too") {
+TEST_CASE("partial means without counts are also refused along an axis of one rank") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 1});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -392,7 +391,7 @@ TEST_CASE("partial means without their counts are refused along an axis of one r
   });
 }
 
-TEST_CASE("the mean of uneven parts is the mean of the whole, also where a rank has nothing") {
+TEST_CASE("the mean of uneven parts is the mean of the whole, also if a rank has no elements") {
   const auto local_mean = [](auto x, auto to) {  // of nothing: not a number
     double sum = 0;
     for (const double each : x.elements()) sum += each;
@@ -411,13 +410,13 @@ TEST_CASE("the mean of uneven parts is the mean of the whole, also where a rank 
         const auto found = convert<"tp", invariant>(std::move(mean));
         me.check(std::abs(found.local()() - wanted) < 1e-14 * static_cast<double>(n),
                  [&] { return "mean of " + std::to_string(n) + ": " + std::to_string(found.local()()); });
-        me.check(found.count() == static_cast<double>(n), "it stands for another number of elements");
+        me.check(found.count() == static_cast<double>(n), "the count is not the number of elements");
       });
     }
   }
 }
 
-TEST_CASE("the mean of rows, cut by two axes in both dimensions or twice in one") {
+TEST_CASE("means of a matrix are correct if two axes shard both dimensions, or the same dimension twice") {
   const auto mean_of_all = [](auto x, auto to) {
     double sum = 0;
     for (const double each : x.elements()) sum += each;
@@ -461,7 +460,7 @@ TEST_CASE("the mean of rows, cut by two axes in both dimensions or twice in one"
   });
 }
 
-TEST_CASE("the maximum of uneven parts is that of the whole, also where a rank has nothing") {
+TEST_CASE("the maximum of uneven parts is that of the whole, also if a rank has no elements") {
   const auto largest = [](auto x, auto to) {
     for (const auto& each : x.elements()) to() = std::max(to(), each);
   };
@@ -485,7 +484,7 @@ TEST_CASE("the maximum of uneven parts is that of the whole, also where a rank h
   }
 }
 
-TEST_CASE("the minimum by a rule of one's own, also where a rank has nothing") {
+TEST_CASE("a user-defined rule computes the minimum, also if a rank has no elements") {
   on_ranks(4, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {4});
     hocket::tensor<double, extents<2, 5>, std::remove_const_t<decltype(ranks)>, on<"tp", shard<1>>> x(ranks);
@@ -498,7 +497,7 @@ TEST_CASE("the minimum by a rule of one's own, also where a rank has nothing") {
   });
 }
 
-TEST_CASE("run-time extents that disagree are refused with words") {
+TEST_CASE("run-time extents that differ are refused with an explanation") {
   const std::string text = refusal([](const auto& ranks) {
     using mesh_type = std::remove_cvref_t<decltype(ranks)>;
     const hocket::tensor<double, extents<dynamic, 3>, mesh_type, on<"tp", replicated>> x(ranks, {4});
@@ -517,7 +516,7 @@ TEST_CASE("run-time extents that disagree are refused with words") {
   CHECK(contains(unequal, "different extents"));
 }
 
-TEST_CASE("extents of which a type tells one, and the other operand another, are refused in either order") {
+TEST_CASE("a static extent that differs from a run-time extent is refused in either order of the operands") {
   const auto words = [](auto rule, bool dynamic_first) {
     return refusal([=](const auto& ranks) {
       using mesh_type = std::remove_cvref_t<decltype(ranks)>;
@@ -545,7 +544,7 @@ TEST_CASE("extents of which a type tells one, and the other operand another, are
   CHECK(contains(of_bias, "has 5 elements in one operand and 7 in another"));
 }
 
-TEST_CASE("operands on two meshes of one type are refused with words") {
+TEST_CASE("operands on two meshes of one type are refused with an explanation") {
   std::string text;
   on_ranks(2, [&](thread_rank& me) {
     const auto here = hocket::mesh<"tp">(me.comm(), {2});
@@ -561,7 +560,7 @@ TEST_CASE("operands on two meshes of one type are refused with words") {
   CHECK(contains(text, "different meshes"));
 }
 
-TEST_CASE("gradients add up, element by element") {
+TEST_CASE("accumulate adds gradients element by element") {
   on_ranks(3, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {3});
     using mesh_type = std::remove_const_t<decltype(ranks)>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Does hocket-perf know what must come out? Its check is worth something only if the expected result is that of every
-// order of combination, and if a rank's or a position's value taken for another's would show.
+// Tests the results that hocket-perf expects. Its check is valid only if all orders of combination give the expected
+// result, and if the values of another rank or position would change it.
 #include "support/catch.hpp"
 
 #include "../../tools/hocket-perf/figures.hpp"
@@ -20,7 +20,7 @@ bool same_bits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-/// Combines as engines do: in the accumulator type, rounded to T after each step.
+/// Combines like an engine: in the accumulator type, rounded to T after each step.
 template <class T, class Op>
 T combine(const T& a, const T& b) {
   using reduction = hocket::reduction<Op, T>;
@@ -82,7 +82,7 @@ void expect_one_result_of_all_orders() {
   }
 }
 
-/// So many positions have another value on the next rank, at the next position, and in the next round.
+/// Checks that more than an eighth of the values change with the rank, the position and the round.
 template <class T, class Op>
 void expect_values_to_differ() {
   for (const int ranks : {2, 5, 16}) {
@@ -112,7 +112,7 @@ void expect_pattern() {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("hocket-perf: what every order of combination gives is what is expected", "", std::int8_t,
+TEMPLATE_TEST_CASE("hocket-perf: all orders of combination give the result that is expected", "", std::int8_t,
                    std::uint8_t, std::int32_t, std::uint64_t, hocket::half, hocket::bfloat16, float, double,
                    hocket::float8_e4m3, hocket::float8_e5m2) {
   expect_pattern<TestType, perf::sum<TestType>>();
@@ -122,7 +122,7 @@ TEMPLATE_TEST_CASE("hocket-perf: what every order of combination gives is what i
   expect_pattern<TestType, hocket::average>();
 }
 
-TEST_CASE("hocket-perf: percentiles are entries of the list") {
+TEST_CASE("hocket-perf: percentiles are elements of the list") {
   std::vector<double> all;
   for (int i = 100; i >= 1; --i) all.push_back(i);
   CHECK(perf::percentile(all, 0.5) == 50);
@@ -132,7 +132,7 @@ TEST_CASE("hocket-perf: percentiles are entries of the list") {
   CHECK(perf::percentile({4, 2}, 0.5) == 2);
 }
 
-TEST_CASE("hocket-perf: bus bandwidth is that of nccl-tests") {
+TEST_CASE("hocket-perf defines bus bandwidth like nccl-tests") {
   using perf::collective;
   perf::row line{.what = collective::all_reduce, .ranks = 4, .bytes = 1'000'000, .out_of_place = {}, .in_place = {}};
   const perf::figures millisecond{{1e-3, 1e-3, 5e-3}, 0};
@@ -146,7 +146,7 @@ TEST_CASE("hocket-perf: bus bandwidth is that of nccl-tests") {
   CHECK(perf::bus_factor(collective::all_to_all, 2) == 0.5);
 }
 
-TEST_CASE("hocket-perf: sizes count all blocks where the collective has blocks") {
+TEST_CASE("hocket-perf: the size is that of all blocks if the collective has blocks") {
   using perf::collective;
   CHECK(perf::count_of(collective::all_reduce, 4, 4, 1024) == 256);
   CHECK(perf::count_of(collective::all_gather, 4, 4, 1024) == 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Layers of bfloat16: sums are added up in float and rounded once, so that long ones are right.
+// Layers of bfloat16 accumulate sums in float and round once, so that long sums are correct.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/mesh/mesh.hpp>
@@ -24,7 +24,7 @@ using hocket::shard;
 
 namespace {
 
-/// Products by their letters: each in float.
+/// The products of linear layers, accumulated in float.
 struct products {
   template <class X, class W, class Y>
   void operator()(hocket::multilinear<"tk,kn->tn">, X x, W w, Y to) const {
@@ -52,11 +52,11 @@ struct products {
   }
 };
 
-constexpr std::size_t many_tokens = 600;  // a sum of so many ones in bfloat16 would stop at 256
+constexpr std::size_t many_tokens = 600;  // in bfloat16, a sum of ones would stop at 256
 
 }  // namespace
 
-TEST_CASE("layers of bfloat16 add up in float") {
+TEST_CASE("layers of bfloat16 accumulate sums in float") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -94,7 +94,7 @@ TEST_CASE("layers of bfloat16 add up in float") {
     hocket::accumulate(table, table);
     all_are(table, 2, "twice the table");
 
-    // Logits that are all the same: the loss is the logarithm of the vocabulary.
+    // If all logits are equal, the loss is the logarithm of the size of the vocabulary.
     hocket::tensor<bfloat16, extents<2, 1000>, mesh_type, on<"tp", shard<1>>> logits(ranks);
     hocket::tensor<int, extents<2>, mesh_type, on<"tp", invariant>> targets(ranks);
     const hocket::vocabulary_parallel_cross_entropy<"tp"> cross_entropy;

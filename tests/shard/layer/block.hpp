@@ -34,7 +34,7 @@ inline int block_target(const block_shape& shape, std::size_t t) {
 }
 inline constexpr double block_smoothing = 0.1;
 
-/// Everything that is learned, or its gradient.
+/// All parameters, or their gradients.
 struct block_parameters {
   whole_matrix table, up, up_bias, down, down_bias, out;
 
@@ -45,7 +45,7 @@ struct block_parameters {
         out(whole_matrix::wave(shape.features, shape.vocabulary, 6)) {}
 };
 
-/// The sum of the losses of all tokens, on whole matrices.
+/// Returns the sum of the losses of all tokens, computed on whole matrices.
 inline double whole_loss(const block_shape& shape, const block_parameters& with) {
   whole_matrix x(shape.tokens, shape.features);
   std::vector<int> targets;
@@ -62,7 +62,7 @@ inline double whole_loss(const block_shape& shape, const block_parameters& with)
   return sum;
 }
 
-/// The gradient of `whole_loss`, by central differences.
+/// Returns the gradient of `whole_loss`, computed by central differences.
 inline block_parameters whole_gradient(const block_shape& shape) {
   block_parameters at(shape), gradient(shape);
   const double step = 1e-5;
@@ -84,8 +84,8 @@ inline block_parameters whole_gradient(const block_shape& shape) {
   return gradient;
 }
 
-/// The model on a mesh with an axis "tp" that cuts the weights, and perhaps an axis "dp" that cuts the tokens. Between
-/// layers, activations are placed as `Activation` along tp.
+/// The model on a mesh with an axis "tp" that shards the weights, and optionally an axis "dp" that shards the tokens.
+/// Between layers, the placement of activations along tp is `Activation`.
 template <class Mesh, class Activation>
 class parallel_block {
   static constexpr bool has_dp = Mesh::dimensions == 2;
@@ -141,7 +141,7 @@ class parallel_block {
     fill_from(out_, whole.out);
   }
 
-  /// Forward and backward. Calls `done("stage")` after each stage; gives back the losses of the tokens to `losses`.
+  /// Runs both passes. Calls `done("stage")` after each stage, and `losses` with the losses of the tokens.
   template <class Done, class Losses>
   gradients run(const Done& done, const Losses& losses) const {
     const eigen_products math;
@@ -189,7 +189,7 @@ class parallel_block {
   }
 
  private:
-  /// A bias beside activations that differ along tp is used on its own by each rank.
+  /// If activations differ along tp, each rank uses the bias for its own activations.
   using bias_use =
       std::conditional_t<std::is_same_v<Activation, hocket::invariant>, hocket::invariant, hocket::replicated>;
 

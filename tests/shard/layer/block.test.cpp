@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: eigen
 //
-// A model of all layers together: its loss is that on whole matrices, and its gradients are the central differences of
-// that loss, for any number of ranks along tp and dp, with the activations whole or cut along the sequence.
+// A model of all layers: its loss equals that on whole matrices, and its gradients equal the central differences of
+// that loss, for several numbers of ranks along tp and dp, with activations whole or sharded by sequence.
 #include "shard/layer/block.hpp"
 
 #include <string>
@@ -13,7 +13,7 @@ using namespace hocket_test;
 
 namespace {
 
-/// Nothing divides; the second vocabulary is smaller than most numbers of ranks.
+/// Sizes are not multiples of the numbers of ranks; the second vocabulary is smaller than most of these.
 const std::vector<block_shape> block_shapes = {{7, 11, 5, 9}, {3, 2, 3, 1}};
 
 template <class Activation, class Mesh>
@@ -30,7 +30,7 @@ void check_block(thread_rank& me, const Mesh& ranks, const block_shape& shape, c
   }
   const double wanted_loss = whole_loss(shape, block_parameters(shape));
   me.check(std::abs(loss - wanted_loss) <= 1e-12 * wanted_loss, [&] { return "the loss is " + std::to_string(loss); });
-  // Central differences of steps of 1e-5 are right to some 1e-10.
+  // Central differences with steps of 1e-5 have errors of about 1e-10.
   const double allowed = 1e-8;
   check_part(me, found.table, wanted.table, "the table's gradient", allowed);
   check_part(me, found.up, wanted.up, "the first weight's gradient", allowed);
@@ -50,7 +50,7 @@ void check_block(thread_rank& me, const Mesh& ranks, const block_shape& shape, c
 
 }  // namespace
 
-TEST_CASE("a model of parallel layers has the gradients of the whole one, along tp") {
+TEST_CASE("a model of parallel layers has the gradients of the whole model, along tp") {
   for (const block_shape& shape : block_shapes) {
     const block_parameters wanted = whole_gradient(shape);
     for (const int tp : {1, 2, 3, 4}) {
@@ -64,7 +64,7 @@ TEST_CASE("a model of parallel layers has the gradients of the whole one, along 
   }
 }
 
-TEST_CASE("a model of parallel layers has the gradients of the whole one, along dp and tp") {
+TEST_CASE("a model of parallel layers has the gradients of the whole model, along dp and tp") {
   for (const block_shape& shape : block_shapes) {
     const block_parameters wanted = whole_gradient(shape);
     for (const auto& extents : std::vector<std::vector<int>>{{2, 2}, {2, 3}, {3, 1}}) {

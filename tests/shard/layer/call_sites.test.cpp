@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Errors of meshes, norms and layers tell the caller's line, and none of the library's.
+// Errors of meshes, norms and layers name the caller's source file, not one of the library.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/mesh/mesh.hpp>
@@ -22,7 +22,7 @@ using hocket::invariant;
 using hocket::on;
 using hocket::shard;
 
-TEST_CASE("errors of meshes, norms and layers tell the caller's line") {
+TEST_CASE("errors of meshes, norms and layers name the caller's source file") {
   on_ranks(2, [](thread_rank& me) {
     const auto is_here = [&](const auto& found, const char* what) {
       const std::string file = found ? found->context().site.file_name() : "nothing";
@@ -60,7 +60,7 @@ TEST_CASE("errors of meshes, norms and layers tell the caller's line") {
     const auto same = hocket::mesh<"fs">(me.comm(), {2});
     is_here(me.expect(hocket::errc::invalid_argument, move_to(same)), "extents of the type");
 
-    // What fails within the collective of a layer, as the other rank does not come.
+    // The collective within a layer times out, because the other rank does not call it.
     const auto soon = hocket::with(hocket::timeout(std::chrono::milliseconds(50)));
     hocket::fill(ids, [](const auto&) { return 1; });
     if (me.rank() == 0)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: eigen
 //
-// How much layers communicate: exactly the collectives that the placements call for, forward and backward. Names come
-// from the flight record of the communicator along tp; that there is nothing else comes from a trace of all steps on
-// all communicators.
+// Layers call exactly the collectives that their placements need, forward and backward. The test reads their names
+// from the flight record of the communicator along tp. A trace of all steps on all communicators shows that there are
+// no others.
 #include "shard/layer/block.hpp"
 
 #include <hocket/engine/flight_record.hpp>
@@ -28,7 +28,7 @@ namespace {
 
 using traced_domain = hocket::adaptor::traced<hocket::local::domain>;
 
-/// The collectives that a rank has begun on a communicator, oldest first.
+/// Returns the collectives that a rank has started on a communicator, oldest first.
 template <class Comm>
 std::vector<std::string> names_of_calls(const Comm& comm) {
   std::vector<std::string> names;
@@ -42,9 +42,9 @@ std::vector<std::string> names_of_calls(const Comm& comm) {
   return names;
 }
 
-/// How many operations of plans a trace has, on all communicators of a rank.
+/// Returns the number of operations of plans in a trace, on all communicators of a rank.
 std::size_t operations_in(const hocket::adaptor::trace_log& log) {
-  std::set<std::pair<long, std::string>> found;  // of a communicator, a number
+  std::set<std::pair<long, std::string>> found;  // communicator, and number of the operation
   std::istringstream lines(log.events());
   for (std::string line; std::getline(lines, line);) {
     const std::string name = "{\"name\":\"operation ";
@@ -58,7 +58,7 @@ std::size_t operations_in(const hocket::adaptor::trace_log& log) {
 
 using stages = std::map<std::string, std::vector<std::string>>;
 
-/// The collectives of one rank in each stage of a forward and a backward pass along tp.
+/// Returns the collectives of one rank in each stage of a forward and a backward pass along tp.
 template <class Activation>
 stages collectives_of(int ranks_along_tp) {
   stages found;
@@ -67,7 +67,7 @@ stages collectives_of(int ranks_along_tp) {
     static_assert(std::is_same_v<std::remove_const_t<decltype(comm)>, hocket::communicator<traced_domain>>);
     const auto ranks = hocket::mesh<"tp">(comm, {ranks_along_tp});
     const auto& log = *hocket::detail::communicator_access::state(comm).domain()->shared();
-    // What divides: so that slices are equal, and travel by the collectives for equal blocks.
+    // Multiples of the numbers of ranks, so that slices are equal, and collectives for equal blocks send them.
     const parallel_block<std::remove_const_t<decltype(ranks)>, Activation> block(ranks, {12, 12, 5, 12});
     stages own;
     std::size_t calls = names_of_calls(ranks.all()).size();
@@ -93,7 +93,7 @@ using names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("with invariant activations, a pair of layers makes one all_reduce forward and one backward") {
+TEST_CASE("with invariant activations, a pair of layers calls one all_reduce forward and one backward") {
   for (const int tp : {2, 3, 4}) {
     const stages found = collectives_of<invariant>(tp);
     INFO("tp " << tp);
@@ -110,7 +110,7 @@ TEST_CASE("with invariant activations, a pair of layers makes one all_reduce for
   }
 }
 
-TEST_CASE("with activations cut along the sequence, a pair makes an all_gather and a reduce_scatter each way") {
+TEST_CASE("with activations sharded by sequence, a pair of layers calls all_gather and reduce_scatter each way") {
   for (const int tp : {2, 3, 4}) {
     const stages found = collectives_of<shard<0>>(tp);
     INFO("tp " << tp);
@@ -123,11 +123,11 @@ TEST_CASE("with activations cut along the sequence, a pair makes an all_gather a
     CHECK(found.at("last linear backward") == names{"reduce_scatter"});
     CHECK(found.at("pair backward") == names{"all_gather", "reduce_scatter"});
     CHECK(found.at("embedding backward") == names{"all_gather"});
-    CHECK(found.at("gradients") == names{"all_reduce"});  // of the bias, each rank having added it to its tokens
+    CHECK(found.at("gradients") == names{"all_reduce"});  // of the bias, which each rank has added to its tokens
   }
 }
 
-TEST_CASE("with replicated activations, gradients stay sums until a layer needs them whole") {
+TEST_CASE("with replicated activations, gradients stay partial sums until a layer needs the whole gradient") {
   const stages found = collectives_of<replicated>(2);
   CHECK(found.at("embedding") == names{"all_reduce"});
   CHECK(found.at("pair") == names{"all_reduce"});

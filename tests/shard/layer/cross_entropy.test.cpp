@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: eigen
 //
-// The cross entropy of logits that are cut by the vocabulary is that of the whole logits, forward and backward, for any
-// label smoothing and any cut; and what makes no sense is refused.
+// The cross entropy of logits that are sharded by the vocabulary equals that of the whole logits, forward and backward,
+// for several label smoothings and numbers of ranks. Invalid arguments are refused.
 #include "shard/layer/reference.hpp"
 #include "support/text.hpp"
 
@@ -28,7 +28,7 @@ struct logits_shape {
   std::size_t tokens, vocabulary;
 };
 
-/// Every fourth token does not count.
+/// Returns targets, of which every fourth is ignored.
 std::vector<int> targets_of(const logits_shape& shape) {
   std::vector<int> all(shape.tokens);
   for (std::size_t t = 0; t < shape.tokens; ++t) {
@@ -49,7 +49,7 @@ void check_cross_entropy(thread_rank& me, const Mesh& ranks, const logits_shape&
 
   hocket::tensor<T, matrix_extents, Mesh, on<"dp", shard<0>>, on<"tp", shard<1>>> logits(
       ranks, {shape.tokens, shape.vocabulary});
-  // The loss does not depend on what is added to all logits of a token, however large.
+  // The loss does not change if a large number is added to all logits of a token.
   hocket::fill(logits, [&](const auto& where) { return static_cast<T>(whole.at(where) + offset); });
   hocket::tensor<int, vector_extents, Mesh, on<"dp", shard<0>>, on<"tp", invariant>> targets(ranks, {shape.tokens});
   hocket::fill(targets, [&](const auto& where) { return wanted_targets[where[0]]; });
@@ -65,7 +65,7 @@ void check_cross_entropy(thread_rank& me, const Mesh& ranks, const logits_shape&
   check_part(me, found, wanted_gradient, "the gradient of the logits", allowed);
 }
 
-/// Vocabularies that do not divide, smaller than the number of ranks, and of one entry.
+/// Includes vocabularies that are not multiples of the number of ranks, smaller than it, and of one entry.
 const std::vector<logits_shape> logits_shapes = {{6, 12}, {7, 11}, {5, 3}, {9, 2}, {3, 1}, {0, 5}, {1, 257}};
 
 template <class T>
@@ -87,7 +87,7 @@ void check_cross_entropies() {
   }
 }
 
-/// What `forward` of two ranks says of these targets; of a vocabulary of 7.
+/// Returns the error text of `forward` on two ranks with this target and a vocabulary of 7.
 std::string refusal(double smoothing, int target) {
   std::string text;
   on_ranks(2, [&](thread_rank& me) {
@@ -106,16 +106,16 @@ std::string refusal(double smoothing, int target) {
 
 }  // namespace
 
-TEST_CASE("vocabulary-parallel cross entropy is that of the whole logits") {
+TEST_CASE("vocabulary-parallel cross entropy equals that of the whole logits") {
   check_cross_entropies<double>();
   check_cross_entropies<float>();
 }
 
-TEST_CASE("entries of the vocabulary that are masked by minus infinity do not count") {
+TEST_CASE("entries of the vocabulary that are masked by minus infinity do not change loss and gradient") {
   on_ranks(3, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {3});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
-    constexpr std::size_t used = 5, padded = 9;  // the last rank has masked entries alone
+    constexpr std::size_t used = 5, padded = 9;  // the last rank has only masked entries
     const whole_matrix whole = whole_matrix::wave(4, used, 1);
     hocket::tensor<double, matrix_extents, mesh_type, on<"tp", shard<1>>> logits(ranks, {4, padded});
     hocket::fill(logits, [&](const auto& where) {
@@ -138,7 +138,7 @@ TEST_CASE("entries of the vocabulary that are masked by minus infinity do not co
   });
 }
 
-TEST_CASE("the loss does not depend on the cut, smoothed or not") {
+TEST_CASE("the smoothed loss does not depend on the number of ranks") {
   std::vector<std::vector<double>> losses;
   for (const int size : {1, 2, 3, 4, 5}) {
     std::vector<double> found(6);
@@ -160,7 +160,7 @@ TEST_CASE("the loss does not depend on the cut, smoothed or not") {
   }
 }
 
-TEST_CASE("the loss of floats is that of doubles, also over a large vocabulary that is nearly constant") {
+TEST_CASE("the loss of floats equals that of doubles for a large vocabulary of nearly equal logits") {
   for (const int size : {1, 3}) {
     on_ranks(size, [&](thread_rank& me) {
       const auto ranks = hocket::mesh<"tp">(me.comm(), {size});
@@ -181,7 +181,7 @@ TEST_CASE("the loss of floats is that of doubles, also over a large vocabulary t
   }
 }
 
-TEST_CASE("logits and targets that are moved in are kept for the backward pass") {
+TEST_CASE("logits and targets that are moved into forward are valid in the backward pass") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {2});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -201,7 +201,7 @@ TEST_CASE("logits and targets that are moved in are kept for the backward pass")
   });
 }
 
-TEST_CASE("targets beyond the vocabulary and impossible smoothing are refused") {
+TEST_CASE("targets beyond the vocabulary and invalid label smoothing are refused") {
   CHECK(contains(refusal(0, 7), "target 1 of this rank is 7, and the vocabulary has 7 entries"));
   CHECK(contains(refusal(0, 100), "target 1 of this rank is 100"));
   for (const double smoothing : {-0.1, 1.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {

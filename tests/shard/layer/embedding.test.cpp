@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: eigen
 //
-// An embedding whose table is cut by the vocabulary is the embedding, forward and backward; and tokens that are in no
-// table are refused.
+// An embedding whose table is sharded by the vocabulary equals the whole embedding, forward and backward. Tokens that
+// are not rows of the table are refused.
 #include "shard/layer/reference.hpp"
 
 #include <hocket/parallel.hpp>
@@ -27,7 +27,7 @@ struct embedding_shape {
   std::size_t tokens, vocabulary, features;
 };
 
-/// Some tokens come up more than once, and not all do.
+/// Some tokens occur more than once, and some do not occur.
 int token_at(const embedding_shape& shape, std::size_t t) {
   return static_cast<int>((t * t + 3 * t + 1) % shape.vocabulary);
 }
@@ -73,7 +73,7 @@ void check_embedding(thread_rank& me, const Mesh& ranks, const embedding_shape& 
   check_part(me, of_table, whole.of_table, "the gradient of the table");
 }
 
-/// A vocabulary that does not divide, one that is smaller than the number of ranks, and one of one entry.
+/// Includes vocabularies that are not multiples of the number of ranks, smaller than it, and of one entry.
 const std::vector<embedding_shape> embedding_shapes = {{6, 8, 4}, {7, 11, 5}, {5, 3, 3},
                                                        {3, 1, 1}, {0, 5, 2},  {40, 50, 3}};
 
@@ -95,7 +95,7 @@ void check_embeddings() {
 
 }  // namespace
 
-TEST_CASE("a vocabulary-parallel embedding is the whole embedding") {
+TEST_CASE("a vocabulary-parallel embedding equals the whole embedding") {
   check_embeddings<double, invariant>();
   check_embeddings<double, shard<0>>();
   check_embeddings<double, replicated, replicated>();
@@ -103,7 +103,7 @@ TEST_CASE("a vocabulary-parallel embedding is the whole embedding") {
   check_embeddings<float, shard<0>>();
 }
 
-TEST_CASE("an embedding moves rows, and so changes no bit") {
+TEST_CASE("an embedding copies rows without changing a bit") {
   on_ranks(3, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"tp">(me.comm(), {3});
     using mesh_type = std::remove_const_t<decltype(ranks)>;
@@ -121,7 +121,7 @@ TEST_CASE("an embedding moves rows, and so changes no bit") {
   });
 }
 
-TEST_CASE("tokens that are no rows of the table are refused") {
+TEST_CASE("tokens that are not rows of the table are refused") {
   for (const int wrong : {-1, 7, 1000}) {
     std::string text;
     on_ranks(2, [&](thread_rank& me) {

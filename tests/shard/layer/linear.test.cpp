@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: eigen
 //
-// Column- and row-parallel linear layers are the layer on whole matrices, forward and backward, however the activations
-// around them are placed. Tokens are cut along dp, weights are invariant along it.
+// Column- and row-parallel linear layers equal the layer on whole matrices, forward and backward, for all placements of
+// their activations. Tokens are sharded along dp, weights are invariant along it.
 #include "shard/layer/reference.hpp"
 
 #include <hocket/parallel.hpp>
@@ -46,7 +46,7 @@ struct kinds {
   using bias = hocket::tensor<T, vector, Mesh, on<"dp", invariant>, on<"tp", AlongTp>>;
 };
 
-/// A parameter, for use with tokens that are cut along dp, and the way back of its gradient.
+/// Converts a parameter for use with tokens that are sharded along dp; `gradient_of_used` converts its gradient back.
 template <class Parameter>
 auto used(const Parameter& parameter) {
   return convert<"dp", replicated>(borrow(parameter));
@@ -56,7 +56,7 @@ auto gradient_of_used(Gradient gradient) {
   return hocket::backward_t<hocket::conversion<"dp", invariant, replicated>>()(std::move(gradient));
 }
 
-/// What is partial along tp, summed, so that it can be looked at.
+/// Reduces a tensor that is partial along tp, so that its elements can be compared.
 template <class Tensor>
 auto looked_at(Tensor tensor) {
   if constexpr (Tensor::template placement_on<"tp">::value.partial()) {
@@ -66,8 +66,7 @@ auto looked_at(Tensor tensor) {
   }
 }
 
-/// As the gradient of something that is placed as `Activation`: where that is a sum, the ranks along tp have unequal
-/// shares.
+/// Fills a gradient. If it is a partial sum along tp, the ranks have unequal shares.
 template <class Gradient>
 void fill_gradient(Gradient& gradient, const whole_matrix& whole) {
   fill_from(gradient, whole);
@@ -116,7 +115,7 @@ void check_row(thread_rank& me, const Mesh& ranks, const linear_shape& shape, co
   fill_from(x, whole.x);
   fill_from(w, whole.w);
   fill_from(bias, whole.bias);
-  // A bias beside activations that differ along tp is used on its own by each rank.
+  // If activations differ along tp, each rank uses the bias for its own activations.
   constexpr bool equal_along_tp = std::is_same_v<Activation, invariant>;
   using bias_use = std::conditional_t<equal_along_tp, invariant, replicated>;
 
@@ -135,7 +134,7 @@ void check_row(thread_rank& me, const Mesh& ranks, const linear_shape& shape, co
   check_part(me, gradient_of_used(std::move(of_bias)), whole.of_bias, "the row-parallel bias' gradient");
 }
 
-/// Odd sizes, sizes that do not divide, sizes below the number of ranks (so that some have nothing), and no tokens.
+/// Includes odd sizes, sizes that are not multiples of the number of ranks or below it, and no tokens.
 const std::vector<linear_shape> linear_shapes = {{5, 7, 9}, {12, 12, 12}, {1, 2, 3},
                                                  {3, 1, 1}, {0, 3, 5},    {17, 33, 10}};
 
@@ -159,19 +158,21 @@ void check_linear() {
 
 }  // namespace
 
-TEST_CASE("parallel linear layers are the whole layer: invariant activations") {
+TEST_CASE("parallel linear layers equal the whole layer: invariant activations") {
   check_linear<double, invariant>();
   check_linear<float, invariant>();
 }
 
-TEST_CASE("parallel linear layers are the whole layer: activations cut along the sequence") {
+TEST_CASE("parallel linear layers equal the whole layer: activations sharded by sequence") {
   check_linear<double, shard<0>>();
   check_linear<float, shard<0>>();
 }
 
-TEST_CASE("parallel linear layers are the whole layer: replicated activations") { check_linear<double, replicated>(); }
+TEST_CASE("parallel linear layers equal the whole layer: replicated activations") {
+  check_linear<double, replicated>();
+}
 
-TEST_CASE("an input that is moved in is kept for the backward pass") {
+TEST_CASE("an input that is moved into forward is saved for the backward pass without a copy") {
   on_ranks(2, [](thread_rank& me) {
     const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {1, 2});
     using kind = kinds<double, std::remove_const_t<decltype(ranks)>>;

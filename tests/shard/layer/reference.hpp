@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What layers must give, by plain loops over whole matrices in double precision, and how a tensor's parts are compared
-/// with it.
+/// The expected results of layers, computed by loops over whole matrices in double precision, and comparisons with the
+/// parts of tensors.
 #pragma once
 
 #include "support/thread_ranks.hpp"
@@ -47,7 +47,7 @@ struct eigen_products {
   }
 };
 
-/// A whole matrix; a vector is one of one row.
+/// A whole matrix. A vector is a matrix with one row.
 struct whole_matrix {
   std::size_t rows = 0;
   std::size_t columns = 0;
@@ -56,7 +56,7 @@ struct whole_matrix {
   whole_matrix(std::size_t of_rows, std::size_t of_columns)
       : rows(of_rows), columns(of_columns), elements(of_rows * of_columns) {}
 
-  /// Of numbers without pattern between -1 and 1.
+  /// Returns a matrix of numbers without a pattern, between -1 and 1.
   static whole_matrix wave(std::size_t rows, std::size_t columns, int seed) {
     whole_matrix made(rows, columns);
     for (std::size_t i = 0; i < made.elements.size(); ++i) {
@@ -111,7 +111,7 @@ inline whole_matrix row_sum(const whole_matrix& a) {
   return result;
 }
 
-/// The loss of each token, [1, tokens].
+/// Returns the loss of each token, [1, tokens].
 inline whole_matrix cross_entropy(const whole_matrix& logits, const std::vector<int>& targets, double smoothing) {
   whole_matrix loss(1, logits.rows);
   for (std::size_t t = 0; t < logits.rows; ++t) {
@@ -127,7 +127,7 @@ inline whole_matrix cross_entropy(const whole_matrix& logits, const std::vector<
   return loss;
 }
 
-/// The gradient of the logits, from that of the losses.
+/// Returns the gradient of the logits, given that of the losses.
 inline whole_matrix cross_entropy_gradient(const whole_matrix& logits, const std::vector<int>& targets,
                                            double smoothing, const whole_matrix& gradient) {
   whole_matrix result(logits.rows, logits.columns);
@@ -144,17 +144,17 @@ inline whole_matrix cross_entropy_gradient(const whole_matrix& logits, const std
   return result;
 }
 
-/// Gives every element that this rank has its value in the whole.
+/// Sets the elements of this rank to their values in the whole.
 template <class Tensor>
 void fill_from(Tensor& tensor, const whole_matrix& whole) {
   hocket::fill(tensor, [&](const auto& where) { return static_cast<typename Tensor::element_type>(whole.at(where)); });
 }
 
-/// By how much results in T may differ from those in double, relative to the largest element.
+/// Tolerance of results in T compared to double, relative to the largest element.
 template <class T>
 inline constexpr double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-12;
 
-/// Every element that this rank has is that of the whole.
+/// Checks that the elements of this rank equal those of the whole.
 template <class Tensor>
 void check_part(thread_rank& me, const Tensor& tensor, const whole_matrix& whole, const std::string& what,
                 double allowed = tolerance<std::remove_const_t<typename Tensor::element_type>>) {
@@ -173,7 +173,7 @@ void check_part(thread_rank& me, const Tensor& tensor, const whole_matrix& whole
   me.check(difference <= allowed, [&] { return what + " differs by " + std::to_string(difference * 1e12) + "e-12"; });
 }
 
-/// The extents of meshes dp x tp that layers are tried on.
+/// Extents of the meshes dp x tp on which layers are tested.
 inline const std::vector<std::vector<int>> layer_meshes = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}, {2, 3}};
 
 }  // namespace hocket_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx nlohmann_json
 //
-// Processes that are killed, stopped, late, or cut off from each other, and what hocket-flight tells of it.
+// Processes that are killed, stopped, late or disconnected, and the reports of hocket-flight about them.
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 #include "tools/hocket_flight/stories.hpp"
@@ -29,8 +29,8 @@ using namespace ucx_test;
 using hocket_test::lacks;
 using hocket_test::scratch_directory;
 
-/// Runs `body(comm)` on each rank until it fails, or returns true, and returns what the tool says of it. Ranks that are
-/// killed are expected.
+/// Runs `body(comm)` on each rank until it fails or returns true. Returns the tool's report, or unexpected failures of
+/// ranks; killed ranks are expected.
 template <class Body>
 std::string story_of(int ranks, const route& way, Body body) {
   const scratch_directory here;
@@ -61,7 +61,7 @@ void reduce(communicator& comm, std::size_t size = 5000) {
   hocket::all_reduce(comm, hocket::in_place(data));
 }
 
-/// Until so many ranks have failed, and have written it down.
+/// Waits until `count` ranks have failed and written their records.
 void await_records(const communicator& comm, std::size_t count) {
   const auto written = [&] {
     const auto names = hocket::platform::list_directory(comm.flight_recorder());
@@ -70,7 +70,7 @@ void await_records(const communicator& comm, std::size_t count) {
   while (static_cast<std::size_t>(written()) < count) std::this_thread::sleep_for(5ms);
 }
 
-/// Breaks every connection of this process over TCP, as a cable that is pulled would, but at once.
+/// Breaks every TCP connection of this process immediately.
 void cut_all_connections() {
   for (const std::string& name : hocket::platform::list_directory("/proc/self/fd")) {
     const int descriptor = std::atoi(name.c_str());
@@ -83,7 +83,7 @@ void cut_all_connections() {
 
 }  // namespace
 
-TEST_CASE("hocket-flight: a killed process is missing") {
+TEST_CASE("hocket-flight reports a killed process as missing") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {2, 3, 5}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -98,7 +98,7 @@ TEST_CASE("hocket-flight: a killed process is missing") {
   }
 }
 
-TEST_CASE("hocket-flight: a process that ends its part while others wait has left, though it leaves no record") {
+TEST_CASE("hocket-flight reports that a rank left while others waited, even if it wrote no record") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     const std::string text = story_of(3, way, [](communicator& comm) {
@@ -111,7 +111,7 @@ TEST_CASE("hocket-flight: a process that ends its part while others wait has lef
   }
 }
 
-TEST_CASE("hocket-flight: of two killed processes both are missing, whoever was named first") {
+TEST_CASE("hocket-flight reports two killed processes as missing") {
   const std::string text = story_of(4, shared_memory, [](communicator& comm) {
     reduce(comm);
     if (comm.rank() % 2 == 1) ::raise(SIGKILL);
@@ -120,7 +120,7 @@ TEST_CASE("hocket-flight: of two killed processes both are missing, whoever was 
   CHECK(lacks(text, {"missing rank", "rank 1: no record", "rank 3: no record"}) == "");
 }
 
-TEST_CASE("hocket-flight: what fails after shrink is an incident of its own, of the same run") {
+TEST_CASE("hocket-flight reports a failure after shrink as a separate incident of the same run") {
   const std::string text = story_of(4, shared_memory, [](communicator& comm) {
     const int name = comm.rank();
     reduce(comm);
@@ -143,7 +143,7 @@ TEST_CASE("hocket-flight: what fails after shrink is an incident of its own, of 
   CHECK(text.find("earlier run") == std::string::npos);
 }
 
-TEST_CASE("hocket-flight: a stopped process is missing, and was not found dead") {
+TEST_CASE("hocket-flight reports a stopped process as missing and not seen to exit") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     const std::string text = story_of(2, way, [](communicator& comm) {
@@ -164,7 +164,7 @@ TEST_CASE("hocket-flight: a stopped process is missing, and was not found dead")
   }
 }
 
-TEST_CASE("hocket-flight: a process that comes late is slow, and its records say where it was") {
+TEST_CASE("hocket-flight reports a late process as slow and names its last call") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     const std::string text = story_of(3, way, [](communicator& comm) {
@@ -179,7 +179,7 @@ TEST_CASE("hocket-flight: a process that comes late is slow, and its records say
   }
 }
 
-TEST_CASE("hocket-flight: processes whose calls differ, with both lines") {
+TEST_CASE("hocket-flight reports both calls of processes whose calls differ") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     const std::string text = story_of(3, way, [](communicator& comm) {
@@ -193,7 +193,7 @@ TEST_CASE("hocket-flight: processes whose calls differ, with both lines") {
   }
 }
 
-TEST_CASE("hocket-flight: processes whose connection breaks live, and have a broken link") {
+TEST_CASE("hocket-flight reports a broken link between live processes whose connection broke") {
   const std::string text = story_of(2, network, [](communicator& comm) {
     reduce(comm);
     if (comm.rank() == 1) cut_all_connections();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: nlohmann_json
 //
-// hocket-flight reads what a dead job has left, in whatever state: cut off, not there, not all of one run, or no record at
-// all. And it tells a broken link from a dead rank.
+// hocket-flight reads the records of a failed job, even if they are truncated, missing, from several runs, or invalid.
+// It distinguishes a broken link from a rank that has exited.
 #include "support/scratch.hpp"
 #include "tools/hocket_flight/stories.hpp"
 
@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A record as ranks write them, of the call that failed alone.
+/// A record as ranks write it, with only the failed call.
 struct made_up {
   int rank = 0;
   int ranks = 2;
@@ -84,7 +84,7 @@ std::string complaint(const std::vector<std::string>& places) {
 
 }  // namespace
 
-TEST_CASE("hocket-flight: two that lost each other and live have a broken link") {
+TEST_CASE("hocket-flight reports a broken link between two live ranks that lost contact") {
   const scratch_directory here;
   leave(here, {.rank = 0, .ranks = 3, .code = 3, .culprit = 2, .host = "one", .awaits = 2});
   leave(here, {.rank = 1, .ranks = 3, .code = 3, .culprit = 2, .host = "one", .awaits = 0});
@@ -94,7 +94,7 @@ TEST_CASE("hocket-flight: two that lost each other and live have a broken link")
         "");
 }
 
-TEST_CASE("hocket-flight: ranks that wait for each other in one call have a broken link, at the one furthest behind") {
+TEST_CASE("hocket-flight reports a broken link at the rank furthest behind if ranks wait for each other in one call") {
   const scratch_directory here;
   leave(here, {.rank = 0, .ranks = 3, .culprit = 2, .step = 4, .awaits = 2});
   leave(here, {.rank = 1, .ranks = 3, .culprit = 2, .first_on = 0, .step = 1, .awaits = 0});
@@ -103,7 +103,7 @@ TEST_CASE("hocket-flight: ranks that wait for each other in one call have a brok
                                      "Rank 1 is the furthest behind, at step 1", "rank 0 is at step 4"}) == "");
 }
 
-TEST_CASE("hocket-flight: records of an earlier run are left out") {
+TEST_CASE("hocket-flight ignores records of an earlier run") {
   const scratch_directory here;
   const long long earlier = 1'700'000'000'000'000'000 - 3'600'000'000'000;
   leave(here, {.rank = 0, .pid = 9, .code = 3, .culprit = 1, .awaits = 1});
@@ -112,7 +112,7 @@ TEST_CASE("hocket-flight: records of an earlier run are left out") {
   CHECK(lacks(text, {"rank1.jsonl: from an earlier run, ignored", "Rank 1 is missing", "1: no record"}) == "");
 }
 
-TEST_CASE("hocket-flight: communicators that failed one after the other are told one after the other") {
+TEST_CASE("hocket-flight reports communicators in the order of their failures") {
   const scratch_directory here;
   const long long second = 1'000'000'000;
   const made_up first{.rank = 0, .code = 3, .culprit = 1, .awaits = 1};
@@ -126,7 +126,7 @@ TEST_CASE("hocket-flight: communicators that failed one after the other are told
   CHECK(lacks(text, {"Communicator 0", "Communicator 7"}) == "");
 }
 
-TEST_CASE("hocket-flight: what is cut off or broken is said, with file and line, and the rest is used") {
+TEST_CASE("hocket-flight names the file and line of incomplete or invalid records, and uses the rest") {
   const scratch_directory here;
   leave(here, {.rank = 0, .code = 3, .culprit = 1, .awaits = 1});
   const std::string whole = made_up{.rank = 1, .code = 3, .culprit = 0, .first_on = 0}.text();
@@ -155,7 +155,7 @@ TEST_CASE("hocket-flight: what is cut off or broken is said, with file and line,
               {name + ":1: rank, ranks and members"}) == "");
 }
 
-TEST_CASE("hocket-flight: where there is nothing to read, it says what should be there") {
+TEST_CASE("hocket-flight explains what it expected if there are no records to read") {
   const scratch_directory here;
   here.write("readme.txt", "nothing");
   CHECK(lacks(complaint({here.path()}), {"no flight records here", "HOCKET_FLIGHT_RECORDER"}) == "");
@@ -163,7 +163,7 @@ TEST_CASE("hocket-flight: where there is nothing to read, it says what should be
   CHECK(lacks(complaint({"/dev/null"}), {"neither a file nor a directory"}) == "");
 }
 
-TEST_CASE("hocket-flight: nothing in a record commands the terminal") {
+TEST_CASE("hocket-flight replaces escape characters of a record") {
   const scratch_directory here;
   leave(here, {.rank = 0, .ranks = 2, .code = 3, .culprit = 1, .host = "one\x1b[2J", .awaits = 1});
   const std::string told = told_of(here.path());
@@ -171,7 +171,7 @@ TEST_CASE("hocket-flight: nothing in a record commands the terminal") {
   CHECK(lacks(told, {"one?[2J"}) == "");
 }
 
-TEST_CASE("hocket-flight: survives any bytes") {
+TEST_CASE("hocket-flight reports on records with random errors") {
   const scratch_directory here;
   std::mt19937 random(7);
   const std::string whole = made_up{.rank = 1, .code = 1, .culprit = 0, .awaits = 0}.text();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What hocket-flight makes of a directory of records.
+/// The report of hocket-flight on a directory of records.
 #pragma once
 
 #include "../../../tools/hocket-flight/report.hpp"
@@ -11,13 +11,13 @@
 
 namespace hocket_test {
 
-/// Everything that the tool prints, for a test to look into.
+/// Returns the tool's output for the records in `directory`.
 inline std::string told_of(const std::string& directory) {
   const flight::archive all = flight::read({directory});
   return flight::report(all, 5).text();
 }
 
-/// What is missing in `text` of what should be there, with the text; empty if nothing.
+/// Returns which of `words` are missing in `text`, with the text; empty if none.
 inline std::string lacks(const std::string& text, const std::vector<std::string>& words) {
   std::string missing;
   for (const std::string& each : words) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: nlohmann_json
 //
-// Threads as ranks fail in all the ways there are, and hocket-flight tells from their records which way it was.
+// Ranks on threads fail in different ways, and hocket-flight determines the cause from their records.
 #include "support/scratch.hpp"
 #include "support/thread_ranks.hpp"
 #include "tools/hocket_flight/stories.hpp"
@@ -22,10 +22,10 @@ using hocket::with;
 
 namespace {
 
-/// How many ranks have failed.
+/// The number of ranks that have failed.
 using failures = std::atomic<int>;
 
-/// Runs `body` until it fails on all ranks, and returns what the tool says.
+/// Runs `body` until it fails on all ranks, and returns the tool's report.
 template <class Body>
 std::string story_of(int ranks, Body body) {
   const scratch_directory here;
@@ -42,7 +42,7 @@ std::string story_of(int ranks, Body body) {
   return told_of(here.path());
 }
 
-/// The time that the ranks after which others do not come wait for them.
+/// Timeout of ranks that wait for others that do not arrive.
 constexpr auto soon = 200ms;
 
 void await(const failures& failed, int count) {
@@ -56,7 +56,7 @@ void reduce(hocket::local::communicator& comm, std::size_t size = 1000) {
 
 }  // namespace
 
-TEST_CASE("hocket-flight: calls that differ, with who is in which") {
+TEST_CASE("hocket-flight reports which rank made which call if calls differ") {
   const std::string text = story_of(3, [](auto& comm, const failures&) {
     reduce(comm);
     if (comm.rank() == 1) reduce(comm, 900);
@@ -67,7 +67,7 @@ TEST_CASE("hocket-flight: calls that differ, with who is in which") {
                      "Rank 1 called all_reduce #3 (900 elements of (float", "threads.test.cpp:"}) == "");
 }
 
-TEST_CASE("hocket-flight: a rank that comes late, with where it was before") {
+TEST_CASE("hocket-flight reports a slow rank, its last call, and the rank that waited for it") {
   const std::string text = story_of(3, [](auto& comm, const failures& failed) {
     reduce(comm);
     if (comm.rank() == 2) await(failed, 2);
@@ -77,7 +77,7 @@ TEST_CASE("hocket-flight: a rank that comes late, with where it was before") {
                      "in no call for ", "waits for rank 2", "reported by rank"}) == "");
 }
 
-TEST_CASE("hocket-flight: a rank that comes late out of calls that are over within a moment") {
+TEST_CASE("hocket-flight reports a slow rank after many short calls") {
   const std::string text = story_of(2, [](auto& comm, const failures& failed) {
     for (int i = 0; i < 50; ++i) reduce(comm, 2);
     if (comm.rank() == 1) await(failed, 1);
@@ -88,7 +88,7 @@ TEST_CASE("hocket-flight: a rank that comes late out of calls that are over with
                      "its last call was all_reduce #51 (2 elements", "in no call for ", "waits for rank 1"}) == "");
 }
 
-TEST_CASE("hocket-flight: a rank that waits elsewhere") {
+TEST_CASE("hocket-flight reports that a slow rank waited on another communicator") {
   const scratch_directory here;
   std::atomic<bool> all_failed{false};
   on_ranks(3, [&](thread_rank& me) {
@@ -109,7 +109,7 @@ TEST_CASE("hocket-flight: a rank that waits elsewhere") {
   CHECK(lacks(text, {"Rank 2 was slow", "Meanwhile it was in barrier #", "on communicator 1"}) == "");
 }
 
-TEST_CASE("hocket-flight: ranks that call two communicators in different orders") {
+TEST_CASE("hocket-flight reports a deadlock of ranks that call two communicators in different orders") {
   for (const bool leaves_at_once : {true, false}) {
     const scratch_directory here;
     on_ranks(2, [&](thread_rank& me) {
@@ -131,7 +131,7 @@ TEST_CASE("hocket-flight: ranks that call two communicators in different orders"
   }
 }
 
-TEST_CASE("hocket-flight: a rank that has left") {
+TEST_CASE("hocket-flight reports a rank that left the communicator") {
   const std::string text = story_of(3, [](auto& comm, const failures& failed) {
     reduce(comm);
     if (comm.rank() == 1) return await(failed, 2);
@@ -141,7 +141,7 @@ TEST_CASE("hocket-flight: a rank that has left") {
                      "its last call was all_reduce #2"}) == "");
 }
 
-TEST_CASE("hocket-flight: receives that wait for each other") {
+TEST_CASE("hocket-flight reports a deadlock of receives that wait for each other") {
   const std::string text = story_of(3, [](auto& comm, const failures&) {
     std::vector<int> data(10);
     comm.set_timeout(soon);
@@ -152,7 +152,7 @@ TEST_CASE("hocket-flight: receives that wait for each other") {
                      "Rank 1 waited for rank 2 in recv", "Their calls do not match"}) == "");
 }
 
-TEST_CASE("hocket-flight: an abort") {
+TEST_CASE("hocket-flight reports an abort") {
   const std::string text = story_of(2, [](auto& comm, const failures&) {
     if (comm.rank() == 1) comm.abort();
     hocket::barrier(comm);
@@ -160,7 +160,7 @@ TEST_CASE("hocket-flight: an abort") {
   CHECK(lacks(text, {"aborted", "Rank 1 was asked to end"}) == "");
 }
 
-TEST_CASE("hocket-flight: a message that is too long") {
+TEST_CASE("hocket-flight reports a message that is too long for the buffer of its receiver") {
   const std::string text = story_of(2, [](auto& comm, const failures&) {
     std::vector<int> data(10), less(5);
     if (comm.rank() == 0) hocket::send(comm, data, peer{1}, hocket::tag{4});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: cli11
-// What hocket-perf makes of its command line.
+// How hocket-perf interprets its command line.
 #include "support/catch.hpp"
 #include "support/text.hpp"
 
@@ -16,7 +16,7 @@ using hocket_test::contains;
 
 namespace {
 
-/// What a command line comes to, and what is said of it.
+/// The settings that hocket-perf reads from a command line, and its output.
 struct reading {
   bool goes_on = false;
   int status = 0;
@@ -42,7 +42,7 @@ reading read(std::vector<std::string> words) {
 
 }  // namespace
 
-TEST_CASE("hocket-perf: a step of nothing is refused in words") {
+TEST_CASE("hocket-perf refuses a step of 0 bytes with an explanation") {
   const reading nothing = read({"-i", "0"});
   CHECK_FALSE(nothing.goes_on);
   CHECK(nothing.status == 2);
@@ -52,7 +52,7 @@ TEST_CASE("hocket-perf: a step of nothing is refused in words") {
   CHECK(perf::sizes_of(read({"-b", "0", "-e", "2K", "-i", "1K"}).read) == std::vector<std::size_t>{0, 1024, 2048});
 }
 
-TEST_CASE("hocket-perf: small floats have the names of nccl-tests, too") {
+TEST_CASE("hocket-perf also accepts the names of nccl-tests for small floats") {
   CHECK(read({"-d", "f8e4m3"}).read.types == std::vector{perf::datatype::float8_e4m3});
   CHECK(read({"-d", "f8e5m2"}).read.types == std::vector{perf::datatype::float8_e5m2});
   CHECK(read({"-d", "float8_e5m2"}).read.types == std::vector{perf::datatype::float8_e5m2});
@@ -60,7 +60,7 @@ TEST_CASE("hocket-perf: small floats have the names of nccl-tests, too") {
   CHECK_FALSE(read({"-d", "f8e3m4"}).goes_on);
 }
 
-TEST_CASE("hocket-perf: help says what differs from nccl-tests") {
+TEST_CASE("hocket-perf: help names the defaults that differ from nccl-tests") {
   const reading help = read({"--help"});
   CHECK(help.status == 0);
   CHECK(contains(help.said, "Other defaults: sizes from 8 bytes"));
@@ -68,18 +68,18 @@ TEST_CASE("hocket-perf: help says what differs from nccl-tests") {
   CHECK((usual.least_bytes == 8 && usual.step_factor == 2 && usual.iterations == 100 && usual.warmups == 10));
 }
 
-TEST_CASE("hocket-perf: who asks for too much memory is told how much that was") {
+TEST_CASE("hocket-perf: memory_text states the bytes on each rank") {
   const std::string text = perf::memory_text(2, std::size_t{100} << 30);
   CHECK(contains(text, "107374182400 bytes on each of 2 ranks"));
 }
 
-TEST_CASE("hocket-perf: a file that can't be written is known before the measurement") {
+TEST_CASE("hocket-perf: can_write returns false for a file that can't be written") {
   CHECK_FALSE(perf::can_write("/nowhere/results.json"));
   CHECK_FALSE(perf::can_write("."));
   CHECK(perf::can_write("/dev/null"));
 }
 
-TEST_CASE("hocket-perf: memory is one of four kinds, and the host's where nothing is said") {
+TEST_CASE("hocket-perf accepts four kinds of memory; the default is host memory") {
   CHECK(read({}).read.buffers == perf::memory::host);
   CHECK(read({"--memory", "host", "--cold", "--explain"}).goes_on);
   CHECK(read({"--memory", "pinned"}).read.buffers == perf::memory::pinned);
@@ -90,7 +90,7 @@ TEST_CASE("hocket-perf: memory is one of four kinds, and the host's where nothin
   CHECK(contains(unknown.said, "'video' must be one of host, pinned, device, managed"));
 }
 
-TEST_CASE("hocket-perf: what is not measured in memory of a device is refused in words") {
+TEST_CASE("hocket-perf refuses options that are invalid for device memory, with an explanation") {
   const auto refused = [](std::vector<std::string> words, const char* why) {
     words.insert(words.begin(), {"--memory", "device"});
     const reading found = read(words);
@@ -105,7 +105,7 @@ TEST_CASE("hocket-perf: what is not measured in memory of a device is refused in
   CHECK(refused({"--collective", "all", "-d", "all"}, "all_reduce is measured only for sum of"));
 }
 
-TEST_CASE("hocket-perf: what moves only takes every type, and all collectives are all that there are") {
+TEST_CASE("hocket-perf: in device memory, calls that only move data take all types, and all means all collectives") {
   CHECK(read({"--memory", "device", "--collective", "all_gather", "-d", "all"}).goes_on);
   const reading all = read({"--memory", "device", "--collective", "all", "-d", "half"});
   CHECK(all.goes_on);
