@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Another thread ends start-up over UCX, and whatever makes something of a communicator, at once: wherever it waits.
+/// Another thread can immediately end start-up over UCX, calls, split, shrink and allocate, wherever they wait.
 // needs: ucx
 // unsanitized: it measures
 #include "support/abort_latency.hpp"
@@ -38,8 +38,8 @@ double milliseconds_since(clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
 }
 
-/// Calls `act`, which waits, has `end` called by another thread a while after `begins()`, and prints how long it took
-/// from there until `act` failed.
+/// Calls `act`, which waits. Another thread calls `end`, `after` the return of `begins()`. Prints the time from `end`
+/// until `act` failed.
 template <class Act>
 void print_time_to_end(findings& found, const std::function<void()>& begins, const std::function<void()>& end, Act act,
                        const std::vector<std::string>& says, std::chrono::milliseconds after = 100ms,
@@ -56,14 +56,15 @@ void print_time_to_end(findings& found, const std::function<void()>& begins, con
   const hocket_test::latency took = watch.stop();
   other.join();
   std::printf("took %.3f %.3f\n", took.milliseconds, took.without_core);
-  if (cause.reason.find("was not complete") != std::string::npos) return;  // the server was too slow to name the ranks
+  if (cause.reason.find("was not complete") != std::string::npos)
+    return;  // the server did not answer in time to name the ranks
   for (const std::string& each : says) {
     found.expect(cause.message().find(each) != std::string::npos,
                  "the message lacks '" + each + "': " + cause.message());
   }
 }
 
-/// One rank waits until another one rings. Made before the ranks are.
+/// One rank waits until another one rings. Must be made before the ranks start.
 class bell {
  public:
   void ring() const {
@@ -78,14 +79,14 @@ class bell {
   const hocket::platform::pipe_ends ends_ = hocket::platform::make_pipe();
 };
 
-/// What ranks tell each other beside what is tested.
+/// Signals between ranks, independent of the tested calls.
 struct bells {
-  bell in_place;  ///< the wait that is to be ended begins about now
-  bell over;      ///< it has been
+  bell in_place;  ///< the wait that the test ends begins about now
+  bell over;      ///< the test has ended it
 };
 
-/// Runs `body(world, findings, bells)` on `ranks` ranks some times, and looks at what they print. Tells whether any of
-/// them has printed `wanted`.
+/// Runs `body(world, findings, bells)` on `ranks` ranks several times, and reads the times that they print. Returns
+/// whether any of them has printed `wanted`.
 template <class Body>
 bool measure(const std::string& name, int ranks, const route& way, Body body, const std::string& wanted = "took") {
   abort_latency latency(name + " over " + way.name);
@@ -112,8 +113,8 @@ bool measure(const std::string& name, int ranks, const route& way, Body body, co
   return found_wanted;
 }
 
-/// Rank 2 of 3, which takes part in the first rounds of start-up, and comes to the next when the wait of another is
-/// over.
+/// Rank 2 of 3, which takes part in the first rounds of start-up, and arrives at the next one after the wait of another
+/// rank has ended.
 void stall_after(int rounds, const world& where, const bells& tell, findings& found) {
   namespace bootstrap = hocket::bootstrap;
   const auto within = [] { return hocket::deadline::after(20s); };
@@ -145,7 +146,7 @@ hocket::ucx::connect_options stopped_by(const std::stop_source& source) {
 
 }  // namespace
 
-TEST_CASE("start-up can be called off wherever it waits, and the others hear who it was") {
+TEST_CASE("start-up can be cancelled in each round, and the other ranks learn which rank cancelled it") {
   for (const route& way : {shared_memory, network}) {
     for (const int ended : {0, 1}) {
       for (const int rounds : {0, 1, 2, 3, 4}) {
@@ -162,7 +163,7 @@ TEST_CASE("start-up can be called off wherever it waits, and the others hear who
             tell.over.ring();
           } else {
             const auto cause = found.fails(errc::aborted, "connect", [&] { hocket::ucx::connect(where); });
-            found.equal(cause.context.peer, ended, "the rank that was called off");
+            found.equal(cause.context.peer, ended, "the rank that cancelled start-up");
             const std::string who = "rank " + std::to_string(ended) + " of 3 has cancelled start-up";
             found.expect(cause.reason.find(who) != std::string::npos, "the message: " + cause.message());
           }
@@ -172,7 +173,7 @@ TEST_CASE("start-up can be called off wherever it waits, and the others hear who
   }
 }
 
-TEST_CASE("a token that was triggered before ends start-up too, and one that never is does not matter") {
+TEST_CASE("a stop request ends start-up if it precedes it, and has no effect after it") {
   CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
           std::stop_source source;
           auto comm = hocket::ucx::connect(where, stopped_by(source));
@@ -193,7 +194,7 @@ TEST_CASE("a token that was triggered before ends start-up too, and one that nev
         }) == "");
 }
 
-TEST_CASE("abort ends every call that waits, whatever its size, beside a peer that takes nothing") {
+TEST_CASE("abort ends each waiting call of any size if the peer makes no progress") {
   using words = std::vector<std::uint64_t>;
   struct waiting {
     const char* name;
@@ -202,7 +203,7 @@ TEST_CASE("abort ends every call that waits, whatever its size, beside a peer th
   static const waiting calls[] = {
       {"send",
        [](communicator& comm, const words& in, words&) {
-         for (;;) hocket::send(comm, in, hocket::peer{0});  // short ones are sent until the connection is full
+         for (;;) hocket::send(comm, in, hocket::peer{0});  // short messages are sent until the connection is full
        }},
       {"recv", [](communicator& comm, const words&, words& out) { hocket::recv(comm, out, hocket::peer{0}); }},
       {"send_recv", [](communicator& comm, const words& in,
@@ -230,7 +231,7 @@ TEST_CASE("abort ends every call that waits, whatever its size, beside a peer th
           const words in(size);
           words out(size);
           const hocket::peer other{1 - where.rank};
-          hocket::send_recv(comm, in, other, out, other);  // so that UCX takes long messages too
+          hocket::send_recv(comm, in, other, out, other);  // so that UCX accepts long messages too
           if (where.rank == 0) return tell.over.wait();
           print_time_to_end(
               found, [] {}, [&] { comm.abort(); }, [&] { each.call(comm, in, out); }, {"abort() was called"}, 20ms);
@@ -241,9 +242,9 @@ TEST_CASE("abort ends every call that waits, whatever its size, beside a peer th
   }
 }
 
-// Of messages that UCX does not cut, a rank on a busy machine may not get to take the pieces that are on their way within
-// the milliseconds that an abort has: then the connection is given up, and each goes on alone.
-TEST_CASE("abort ends a call whose long messages are on their way, and the ranks go on together") {
+// If UCX does not divide messages, a rank on a busy machine may not receive the pieces in transit within the
+// milliseconds that an abort has: then the connection is closed, and each rank continues alone.
+TEST_CASE("abort ends a call with long messages in transit, and the ranks continue together") {
   for (const route& way : {network, posix_memory, whole_messages}) {
     const auto options = hocket::with(hocket::ring);
     const auto body = [&](const world& where, findings& found, const bells& tell) {
@@ -270,7 +271,7 @@ TEST_CASE("abort ends a call whose long messages are on their way, and the ranks
       found.equal(one, static_cast<float>(next.size()), "sum");
       if (next.size() == 2) {
         std::puts("together");
-        found.expect(where.rank == 1 || ended == errc::aborted, "another error than aborted: " + ended.message());
+        found.expect(where.rank == 1 || ended == errc::aborted, "the error is not aborted: " + ended.message());
       }
       tell.over.ring();
     };
@@ -284,7 +285,7 @@ TEST_CASE("abort ends a call whose long messages are on their way, and the ranks
 }
 
 TEST_CASE(
-    "abort ends a call that is late already, while it asks for the guilty one or waits for its message to be taken") {
+    "abort ends a call after its deadline, while it asks for the culprit or waits for its message to be received") {
   const auto ends = [](const std::string& name, const route& way, auto call, std::chrono::milliseconds after,
                        errc code) {
     measure(name, 2, way, [=](const world& where, findings& found, const bells& tell) {
@@ -299,7 +300,7 @@ TEST_CASE(
       tell.over.ring();
     });
   };
-  const auto late = hocket::with(hocket::timeout(1s));  // and a quarter of that for an answer
+  const auto late = hocket::with(hocket::timeout(1s));  // and a quarter of that to wait for an answer
   for (const route& way : {shared_memory, network}) {
     ends(
         "a late barrier", way, [=](communicator& comm, const auto&) { hocket::barrier(comm, late); }, 1050ms,
@@ -311,7 +312,7 @@ TEST_CASE(
       1400ms, errc::timeout);
 }
 
-TEST_CASE("after an abort within shrink all processes can call it again") {
+TEST_CASE("after an abort of shrink, all processes can call it again") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_worlds(3, way, [](const world& where, findings& found) {
@@ -328,13 +329,13 @@ TEST_CASE("after an abort within shrink all processes can call it again") {
             found.expect(milliseconds_since(begin) < 2000, "took " + std::to_string(milliseconds_since(begin)) + " ms");
             other.join();
             auto next = hocket::shrink(comm);
-            found.expect(next.size() == 3, "not all are left");
+            found.expect(next.size() == 3, "not all ranks survived");
             hocket::barrier(next);
           }) == "");
   }
 }
 
-TEST_CASE("abort ends split, shrink and allocate too") {
+TEST_CASE("abort ends split, shrink and allocate") {
   for (const route& way : {shared_memory, network}) {
     const auto ends = [&](const std::string& name, auto call) {
       measure(name, 2, way, [call](const world& where, findings& found, const bells& tell) {
@@ -354,7 +355,7 @@ TEST_CASE("abort ends split, shrink and allocate too") {
   }
 }
 
-TEST_CASE("a communicator is destroyed within a second, though a peer is stopped") {
+TEST_CASE("a communicator is destroyed within 1.5 s if a peer is stopped") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     const auto results = results_of(2, way, [](const world& where, findings& found) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every collective between processes, by every algorithm that the transport allows, over shared memory and TCP.
+/// All collectives between processes, by all algorithms that the transport supports, over shared memory and TCP.
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/fixed_tree.hpp"
@@ -25,7 +25,7 @@ using hocket_test::affine_map;
 using hocket_test::compose;
 
 constexpr route all_routes[] = {shared_memory, posix_memory, network};
-/// None, one, an odd few, one that fills a push line, some that do not fit a staging region of 256 KiB.
+/// Numbers of elements: none, one, odd ones, and some that do not fit into a staging region of 256 KiB.
 constexpr std::size_t sizes[] = {0, 1, 3, 7, 1000, 32769, 150001};
 
 template <class Algorithm>
@@ -33,7 +33,7 @@ constexpr bool needs_windows =
     std::is_same_v<Algorithm, hocket::one_shot_t> || std::is_same_v<Algorithm, hocket::two_shot_t> ||
     std::is_same_v<Algorithm, hocket::push_t> || std::is_same_v<Algorithm, hocket::direct_t>;
 
-/// Calls `call(options)` with each algorithm that can run on `comm`, and with none named.
+/// Calls `call(options)` without an algorithm, and with each algorithm that can run on `comm`.
 template <class... Algorithms, class Call>
 void for_each_algorithm(const communicator& comm, Call call) {
   call(with());
@@ -119,19 +119,19 @@ void check_others(const communicator& comm, findings& found, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("all_reduce between processes is exact by every algorithm") {
+TEST_CASE("all_reduce between processes gives exact sums by each algorithm") {
   for (const route& way : all_routes) {
     for (const int ranks : {1, 2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
-              if (ranks > 1) found.equal(has_windows(comm), way.windows, "reaching peers' memory");
+              if (ranks > 1) found.equal(has_windows(comm), way.windows, "peers' memory is reachable");
               for (const std::size_t size : sizes) check_all_reduce(comm, found, size);
             }) == "");
     }
   }
 }
 
-TEST_CASE("every other collective between processes is exact by every algorithm") {
+TEST_CASE("the other collectives between processes give exact results by each algorithm") {
   for (const route& way : all_routes) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -142,14 +142,14 @@ TEST_CASE("every other collective between processes is exact by every algorithm"
   }
 }
 
-TEST_CASE("messages go through the transports that UCX_TLS names") {
+TEST_CASE("messages use the transports that UCX_TLS names") {
   const auto used_by = [](const route& way, const std::string& allowed) {
     return run_ranks(2, way, [&](communicator& comm, findings& found) {
       auto& state = hocket::detail::communicator_access::state(comm);
       const auto names = state.domain()->transports_to(1 - comm.rank());
       found.expect(!names.empty(), "the connection has no lanes");
       for (const std::string& name : names) {
-        found.expect(allowed.find(name) != std::string::npos, "a lane through " + name);
+        found.expect(allowed.find(name) != std::string::npos, "a lane uses " + name);
       }
     });
   };
@@ -158,7 +158,7 @@ TEST_CASE("messages go through the transports that UCX_TLS names") {
   CHECK(used_by(shared_memory, "posix sysv cma xpmem knem") == "");
 }
 
-TEST_CASE("operations in flight do not disturb each other") {
+TEST_CASE("more operations in flight than the window allows return correct sums") {
   for (const route& way : all_routes) {
     INFO(way.name);
     CHECK(run_ranks(3, way, [](communicator& comm, findings& found) {
@@ -184,7 +184,7 @@ TEST_CASE("operations in flight do not disturb each other") {
   }
 }
 
-TEST_CASE("messages between two ranks are matched by tag, whenever they come") {
+TEST_CASE("messages between two ranks are matched by tag in any order of receives") {
   for (const route& way : all_routes) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
@@ -206,7 +206,7 @@ TEST_CASE("messages between two ranks are matched by tag, whenever they come") {
   }
 }
 
-TEST_CASE("long messages, which go as pieces, arrive whole and in the order in which they were sent") {
+TEST_CASE("long messages, which are sent in pieces, arrive complete and in order") {
   constexpr std::size_t piece = hocket::ucx::tcp_pieces.bytes / sizeof(std::uint64_t);
   constexpr std::size_t large = hocket::ucx::direct_pieces.bytes / sizeof(std::uint64_t);
   for (const route& way : {shared_memory, posix_memory, network, whole_messages}) {
@@ -239,15 +239,15 @@ TEST_CASE("long messages, which go as pieces, arrive whole and in the order in w
   }
 }
 
-TEST_CASE("split communicators work side by side, and outlive their parent") {
+TEST_CASE("split communicators work at the same time, and after their parent is destroyed") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(4, way, [](communicator& comm, findings& found) {
             const int rank = comm.rank();
             auto row = hocket::split(comm, hocket::color{rank / 2});
             auto column = hocket::split(comm, hocket::color{rank % 2}, hocket::key{-rank});
-            found.equal(row.rank(), rank % 2, "place in the row");
-            found.equal(column.rank(), 1 - rank / 2, "place in the column, counted backwards");
+            found.equal(row.rank(), rank % 2, "rank in the row");
+            found.equal(column.rank(), 1 - rank / 2, "rank in the column, in reverse order");
             std::optional<communicator> parent(std::move(comm));
             parent.reset();
             int sum = 0;
@@ -259,7 +259,7 @@ TEST_CASE("split communicators work side by side, and outlive their parent") {
   }
 }
 
-TEST_CASE("a communicator may be split into parts of any size, of one rank too") {
+TEST_CASE("a communicator can be split into parts of any size, including one rank") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {1, 2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -279,7 +279,7 @@ TEST_CASE("a communicator may be split into parts of any size, of one rank too")
                 hocket::all_reduce(part, std::span(&rank, 1), std::span(&sum, 1));
                 found.equal(sum, sum_of_ranks, "sum over the part");
                 hocket::all_reduce(comm, std::span(&rank, 1), std::span(&sum, 1));
-                found.equal(sum, ranks * (ranks - 1) / 2, "sum over the parent, afterwards");
+                found.equal(sum, ranks * (ranks - 1) / 2, "sum over the parent after the split");
               };
               check_parts([](int rank) { return rank == 0 ? 0 : 1; });
               check_parts([](int rank) { return rank % 2; });
@@ -290,7 +290,7 @@ TEST_CASE("a communicator may be split into parts of any size, of one rank too")
   }
 }
 
-TEST_CASE("operations that are not commutative, on types of the caller's own, keep the order of ranks") {
+TEST_CASE("operations on user-defined types that are not commutative are applied in the order of ranks") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -313,14 +313,14 @@ TEST_CASE("operations that are not commutative, on types of the caller's own, ke
                 };
                 check_block(with());
                 check_block(with(hocket::pairwise));
-                check_block(with(hocket::hint(hocket::direct)));  // too long for the staging memory in the end
+                check_block(with(hocket::hint(hocket::direct)));  // the last size is too long for the staging memory
               }
             }) == "");
     }
   }
 }
 
-TEST_CASE("fixed_tree: the same bits over shared memory and over messages, by every algorithm") {
+TEST_CASE("fixed_tree gives the same bits over shared memory and messages, by each algorithm") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -354,7 +354,7 @@ TEST_CASE("fixed_tree: the same bits over shared memory and over messages, by ev
   }
 }
 
-TEST_CASE("several communicators of one rank may be used by several threads, in another order on each rank") {
+TEST_CASE("several threads can use several communicators of a rank, in a different order on each rank") {
   constexpr std::size_t size = 3000;
   constexpr int rounds = 25;
   const auto sum_by_turns = [](communicator& on, bool& right) {
@@ -367,7 +367,7 @@ TEST_CASE("several communicators of one rank may be used by several threads, in 
       right = right && out == sum_of(on.size(), size);
     }
   };
-  // Nothing of a communicator moves on in a call on another one: so the order of waiting is the same on all ranks.
+  // A call on one communicator makes no progress on another one, so that all ranks must wait in the same order.
   const auto sum_on_both = [](communicator& first, communicator& second, bool turned, bool& right) {
     const auto in = vector_of(first.rank(), size);
     std::vector<std::uint64_t> out_first(size);

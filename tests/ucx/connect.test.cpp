@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Start-up and end: worlds of one, ranks that never come, settings that lead nowhere, and nothing left behind.
+/// Start-up and shut-down: worlds of one rank, missing ranks, invalid settings, and resources that must be released.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 using namespace ucx_test;
 using hocket::errc;
 
-/// Names in /dev/shm, and the lines of the kernel's list of System V segments.
+/// Returns the names in /dev/shm, and the lines of the kernel's list of System V segments.
 std::set<std::string> shared_segments() {
   std::set<std::string> found;
   for (const auto& name : hocket::platform::list_directory("/dev/shm")) found.insert(name);
@@ -41,7 +41,7 @@ std::set<std::string> shared_segments() {
   return found;
 }
 
-/// What was not there before. What others have left may be removed meanwhile.
+/// Returns the segments that did not exist before. Segments of other processes may be removed meanwhile.
 std::set<std::string> segments_since(const std::set<std::string>& before) {
   auto added = shared_segments();
   for (const std::string& each : before) added.erase(each);
@@ -52,7 +52,7 @@ std::size_t open_descriptors() { return hocket::platform::list_directory("/proc/
 
 }  // namespace
 
-TEST_CASE("without variables a process is a world of one") {
+TEST_CASE("without environment variables, a process is a world of one rank") {
   CHECK(run_worlds(1, shared_memory, [](const world&, findings& found) {
           for (const char* name : {"HOCKET_RANK", "HOCKET_RANKS", "HOCKET_STORE", "HOCKET_LOCAL_RANK",
                                    "HOCKET_LOCAL_RANKS", "HOCKET_STORE_FD"}) {
@@ -68,37 +68,37 @@ TEST_CASE("without variables a process is a world of one") {
         }) == "");
 }
 
-TEST_CASE("the variables of a launcher make a world") {
+TEST_CASE("connect reads the environment variables of a launcher") {
   CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
           auto comm = hocket::ucx::connect();
           found.equal(comm.rank(), where.rank, "rank");
           found.equal(comm.size(), 2, "size");
           auto other = hocket::split(comm, hocket::color{0});
-          found.expect(other.timeout() == comm.timeout(), "another timeout");
+          found.expect(other.timeout() == comm.timeout(), "the timeout differs");
         }) == "");
 }
 
-TEST_CASE("the timeout of start-up is the default of the calls") {
+TEST_CASE("the timeout of start-up is the default timeout of calls") {
   CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
           hocket::ucx::connect_options options;
           options.timeout = 7s;
           auto comm = hocket::ucx::connect(where, options);
-          found.expect(comm.timeout() == 7s, "another timeout");
+          found.expect(comm.timeout() == 7s, "the timeout differs");
         }) == "");
 }
 
-TEST_CASE("what is said in braces alone is the options") {
+TEST_CASE("connect takes options in braces without a world") {
   CHECK(run_worlds(2, shared_memory, [](const world& where, findings& found) {
           auto comm = hocket::ucx::connect({.timeout = 9s, .staging_bytes = 64 * 1024});
           found.equal(comm.rank(), where.rank, "rank");
-          found.expect(comm.timeout() == 9s, "another timeout");
+          found.expect(comm.timeout() == 9s, "the timeout differs");
           auto again = hocket::ucx::connect({.timeout = 8s});
           found.equal(again.size(), 2, "size");
-          found.expect(again.timeout() == 8s, "another timeout");
+          found.expect(again.timeout() == 8s, "the timeout differs");
         }) == "");
 }
 
-TEST_CASE("a rank that never comes is named") {
+TEST_CASE("connect times out and names a rank that does not start") {
   CHECK(run_worlds(3, shared_memory, [](const world& where, findings& found) {
           if (where.rank == 2) return;
           hocket::ucx::connect_options options;
@@ -107,16 +107,16 @@ TEST_CASE("a rank that never comes is named") {
           const auto cause = found.fails(errc::timeout, "connect", [&] { hocket::ucx::connect(where, options); });
           found.expect(std::chrono::steady_clock::now() - begin < 3s, "connect took longer than its timeout");
           found.equal(cause.context.peer, 2, "the missing rank");
-          found.expect(cause.message().find("rank 2") != std::string::npos, "the message does not say which");
+          found.expect(cause.message().find("rank 2") != std::string::npos, "the message does not name rank 2");
         }) == "");
 }
 
-TEST_CASE("what ends start-up reaches those who come late, also where the program of rank 0 catches no error") {
+TEST_CASE("late ranks learn why start-up failed, even if the program of rank 0 catches no error") {
   const auto results = results_of(4, shared_memory, [](world where, findings&) {
     where.ranks = 3;
-    if (where.rank == 3) where.rank = 1;  // a second one
+    if (where.rank == 3) where.rank = 1;  // a second rank 1
     if (where.rank == 2) std::this_thread::sleep_for(100ms);
-    // What a thread throws and nobody catches ends the process without unwinding, as what `main` throws does.
+    // An exception that a thread does not catch ends the process without unwinding, as in `main`.
     std::thread([where] { static_cast<void>(hocket::ucx::connect(where)); }).join();
   });
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -126,23 +126,23 @@ TEST_CASE("what ends start-up reaches those who come late, also where the progra
   }
 }
 
-TEST_CASE("ranks that are set up differently are told at once, all of them") {
+TEST_CASE("connect reports a mismatch on all ranks if their staging memory differs") {
   for (const route& way : {shared_memory, network}) {
     CHECK(run_worlds(3, way, [](const world& where, findings& found) {
             hocket::ucx::connect_options options;
             if (where.rank == 1) options.staging_bytes = 1 << 20;
-            const hocket::failure cause = found.fails(errc::mismatch, "other staging memory",
+            const hocket::failure cause = found.fails(errc::mismatch, "connect with other staging memory",
                                                       [&] { static_cast<void>(hocket::ucx::connect(where, options)); });
             const std::string words = cause.message();
             found.expect(words.find("1048576") != std::string::npos && words.find("262144") != std::string::npos &&
                              words.find("staging_bytes") != std::string::npos,
                          words);
-            found.expect((cause.context.peer == 1) == (where.rank != 1), "another rank is named: " + words);
+            found.expect((cause.context.peer == 1) == (where.rank != 1), "the wrong rank is named: " + words);
           }) == "");
   }
 }
 
-TEST_CASE("ranks that are built differently are told which macros matter") {
+TEST_CASE("the difference of two builds names the builds and the relevant macro") {
   const hocket::ucx::arrival own = hocket::ucx::own_arrival(0);
   hocket::ucx::arrival other = own;
   CHECK(hocket::ucx::difference(own, 0, other, 1).empty());
@@ -156,36 +156,35 @@ TEST_CASE("ranks that are built differently are told which macros matter") {
   CHECK(words.find("HOCKET_ASSERTION_LEVEL") != std::string::npos);
 }
 
-TEST_CASE("transports that lead nowhere are named") {
+TEST_CASE("connect names UCX_TLS if its transports do not reach the peer") {
   for (const char* const transports : {"self", "no_such_transport"}) {
     CHECK(run_worlds(2, {transports, transports, false}, [&](const world& where, findings& found) {
             const auto cause = found.fails(errc::unreachable, "connect", [&] { hocket::ucx::connect(where); });
             const std::string expected = std::string("UCX_TLS='") + transports + "'";
-            found.expect(cause.message().find(expected) != std::string::npos, "it does not say " + expected);
+            found.expect(cause.message().find(expected) != std::string::npos, "the message lacks " + expected);
           }) == "");
   }
 }
 
-TEST_CASE("programs that a rank starts get none of its connections, which would live on with them") {
+TEST_CASE("programs that a rank starts do not inherit its connections") {
   for (const int ranks : {2, 3, 5}) {
     CHECK(run_ranks(ranks, network, [ranks](communicator& comm, findings& found) {
             meet_all(comm);
-            auto other = hocket::shrink(comm);  // with connections of its own
+            auto other = hocket::shrink(comm);  // with separate connections
             meet_all(other);
             int sockets = 0;
             for (const auto& each : hocket::ucx::own_tcp_sockets()) {
               const bool inherited = (::fcntl(each.descriptor, F_GETFD) & FD_CLOEXEC) == 0;
-              found.expect(!inherited,
-                           each.listens ? "a socket that listens is inherited" : "a connection is inherited");
+              found.expect(!inherited, each.listens ? "a listening socket is inherited" : "a connection is inherited");
               sockets += each.listens ? 0 : 1;
             }
-            found.expect(sockets >= ranks - 1, "where are the connections?");
+            found.expect(sockets >= ranks - 1, "too few connections were found");
             hocket::barrier(other);
           }) == "");
   }
 }
 
-TEST_CASE("nothing is left behind") {
+TEST_CASE("a world leaves no shared memory, descriptors or threads behind") {
   const auto before = shared_segments();
   for (const route& way : {shared_memory, posix_memory, network}) {
     INFO(way.name);
@@ -202,15 +201,15 @@ TEST_CASE("nothing is left behind") {
             const auto begin = std::chrono::steady_clock::now();
             round();
             found.expect(std::chrono::steady_clock::now() - begin < 2s, "it took too long");
-            // The socket that rank 0 inherited is still there; UCX keeps up to a few of its own for the process's life.
-            found.expect(open_descriptors() <= descriptors + 4, "descriptors are left open");
+            // The socket that rank 0 inherited is still open; UCX keeps a few descriptors open until the process exits.
+            found.expect(open_descriptors() <= descriptors + 4, "descriptors are still open");
             found.equal(hocket::platform::list_directory("/proc/self/task").size(), std::size_t{1}, "threads");
           }) == "");
     CHECK(segments_since(before).empty());
   }
 }
 
-TEST_CASE("a killed world leaves nothing behind either") {
+TEST_CASE("a killed world leaves no shared memory behind") {
   const auto before = shared_segments();
   const auto text = run_ranks(2, shared_memory, [](communicator& comm, findings&) {
     auto buffer = hocket::allocate<std::uint64_t>(comm, 100000);
@@ -221,8 +220,8 @@ TEST_CASE("a killed world leaves nothing behind either") {
   CHECK(segments_since(before).empty());
 }
 
-/// Gives this process a /dev/shm of its own, of so many bytes ("40m"). False, and a word on standard output, if it may
-/// not.
+/// Mounts a separate /dev/shm of this size ("40m") for this process. If that is not permitted, prints "left out" and
+/// returns false.
 bool has_own_shared_memory(const char* size) {
   if (::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
       ::mount("tmpfs", "/dev/shm", "tmpfs", 0, (std::string("size=") + size).c_str()) == 0) {
@@ -235,11 +234,11 @@ bool has_own_shared_memory(const char* size) {
 void check_with_own_shared_memory(const std::vector<hocket::launch::process_result>& results) {
   CHECK(hocket::launch::describe_failures(results) == "");
   if (results[0].output.find("left out") != std::string::npos) {
-    WARN("left out: this user may not have a /dev/shm of its own");
+    WARN("left out: this user can't mount a separate /dev/shm");
   }
 }
 
-TEST_CASE("a /dev/shm that is too small is an error, not a crash") {
+TEST_CASE("connect reports a /dev/shm that is too small") {
   check_with_own_shared_memory(results_of(2, posix_memory, [](const world& where, findings& found) {
     if (!has_own_shared_memory("1m")) return;
 #if defined(__SANITIZE_ADDRESS__)
@@ -254,13 +253,13 @@ TEST_CASE("a /dev/shm that is too small is an error, not a crash") {
 #if defined(__SANITIZE_ADDRESS__)
     __lsan_enable();
 #endif
-    // UCX since 1.16 leaves shared memory out where it is short, and then finds no way.
-    found.expect(cause.code == errc::out_of_memory || cause.code == errc::unreachable, "another error, or none");
+    // Since 1.16, UCX does not use shared memory if there is too little of it, and then finds no transport.
+    found.expect(cause.code == errc::out_of_memory || cause.code == errc::unreachable, "unexpected error, or none");
     found.expect(cause.message().find("/dev/shm has ") != std::string::npos, "the message: " + cause.message());
   }));
 }
 
-TEST_CASE("a /dev/shm that is too small for one of the ranks is an error on all of them, which says whose") {
+TEST_CASE("connect fails on all ranks and names the rank whose /dev/shm is too small") {
   check_with_own_shared_memory(results_of(3, posix_memory, [](const world& where, findings& found) {
     if (!has_own_shared_memory(where.rank == 1 ? "1m" : "40m")) return;
 #if defined(__SANITIZE_ADDRESS__)
@@ -275,20 +274,20 @@ TEST_CASE("a /dev/shm that is too small for one of the ranks is an error on all 
 #if defined(__SANITIZE_ADDRESS__)
     __lsan_enable();
 #endif
-    // UCX since 1.16 leaves shared memory out where it is short, and then finds no way, whoever looks for one first.
-    found.expect(cause.code == errc::out_of_memory || cause.code == errc::unreachable, "another error, or none");
+    // Since 1.16, UCX does not use shared memory if there is too little of it, and then no rank finds a transport.
+    found.expect(cause.code == errc::out_of_memory || cause.code == errc::unreachable, "unexpected error, or none");
     found.expect(where.rank == 1 || cause.context.peer == 1 || cause.code == errc::unreachable,
                  "the wrong rank: " + cause.message());
     found.expect(cause.message().find("/dev/shm has ") != std::string::npos, "the message: " + cause.message());
   }));
 }
 
-/// UCX since 1.16 leaves shared memory out where it is short, and goes on without: it needs more to start, and fails in no
-/// shrink.
+/// Since 1.16, UCX continues without shared memory if there is too little of it: it needs more to start, and no shrink
+/// fails.
 const bool needs_shared_memory = !hocket::ucx::at_least(16);
 const char* const enough_for_one_world = needs_shared_memory ? "8m" : "40m";
 
-/// What `shrink` failed with, which may be for want of memory.
+/// Returns the cause of a failure of `shrink`, which must be a lack of memory.
 hocket::failure failure_of_shrink(communicator& comm, findings& found) {
   hocket::failure cause;
   try {
@@ -297,12 +296,12 @@ hocket::failure failure_of_shrink(communicator& comm, findings& found) {
     cause = problem.cause();
   }
   found.expect(cause.code == errc::out_of_memory || !(cause || needs_shared_memory),
-               "not for memory: " + cause.message());
+               "the cause is not a lack of memory: " + cause.message());
   return cause;
 }
 
-// The old world keeps what it has until the new one is made.
-TEST_CASE("where /dev/shm is too small for a second world, shrink says so on all ranks, and does not go on trying") {
+// The old world releases its memory only after the new one is made.
+TEST_CASE("shrink fails on all ranks within 5 s if /dev/shm is too small for a second world") {
   check_with_own_shared_memory(results_of(2, posix_memory, [](const world& where, findings& found) {
     if (!has_own_shared_memory(enough_for_one_world)) return;
     auto comm = hocket::ucx::connect(where);
@@ -315,18 +314,18 @@ TEST_CASE("where /dev/shm is too small for a second world, shrink says so on all
   }));
 }
 
-TEST_CASE("whose /dev/shm is too small for a second world is said by the ranks of the old one") {
+TEST_CASE("shrink names the rank whose /dev/shm is too small by its number in the old world") {
   check_with_own_shared_memory(results_of(3, posix_memory, [](const world& where, findings& found) {
     if (!has_own_shared_memory(where.rank == 2 ? enough_for_one_world : "60m")) return;
     auto comm = hocket::ucx::connect(where);
-    if (where.rank == 0) return;  // so the others would have other numbers in the new one
+    if (where.rank == 0) return;  // so that the others would have other numbers in the new world
     const hocket::failure cause = failure_of_shrink(comm, found);
     found.expect(!cause || cause.context.peer == (where.rank == 2 ? -1 : 2), "the rank: " + cause.message());
-    found.expect(cause.message().find("rank 1 reports") == std::string::npos, "the words: " + cause.message());
+    found.expect(cause.message().find("rank 1 reports") == std::string::npos, "the text: " + cause.message());
   }));
 }
 
-TEST_CASE("memory that peers can read is not limited by /dev/shm, but by that of the machine") {
+TEST_CASE("allocate is limited by the memory of the machine, not by /dev/shm") {
   check_with_own_shared_memory(results_of(2, posix_memory, [](const world& where, findings& found) {
     if (!has_own_shared_memory("40m")) return;
     auto comm = hocket::ucx::connect(where);
@@ -337,14 +336,14 @@ TEST_CASE("memory that peers can read is not limited by /dev/shm, but by that of
   }));
 }
 
-TEST_CASE("a rank may end as soon as its first call is over, though others have not connected with it yet") {
+TEST_CASE("a rank may exit after its first call, even if other ranks have not connected to it yet") {
   struct first_call {
     const route& way;
     const char* name;
     void (*make)(communicator&, findings&);
   };
-  // In a barrier of five each rank hears from others than those that it tells. A short sum goes through shared memory
-  // without a message; over TCP one in some 500 runs is not silent (docs/when-it-fails.md).
+  // In a barrier of five, each rank receives from other ranks than those to which it sends. A short sum uses shared
+  // memory without a message; over TCP, about one in 500 runs prints a warning (docs/when-it-fails.md).
   const auto barrier = [](communicator& comm, findings&) { hocket::barrier(comm); };
   const auto sum = [](communicator& comm, findings& found) { check_sum(comm, 1, found); };
   const first_call calls[] = {
@@ -358,7 +357,7 @@ TEST_CASE("a rank may end as soon as its first call is over, though others have 
       INFO(call.name << " over " << call.way.name << ", round " << round);
       for (const auto& each : results) {
         CHECK(each.succeeded());
-        CHECK(each.output == "");  // UCX complains of memory that went with the rank
+        CHECK(each.output == "");  // UCX prints a warning about memory of a rank that has exited
       }
     }
   }

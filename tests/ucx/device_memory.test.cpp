@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Collectives between processes on memory that the processor can neither read nor write, behind a library with the names
-// of CUDA's driver: carried by UCX where it has modules for CUDA, staged where it has none. Run by ucx/device_memory, which puts
-// that library in the place of the driver.
+// Collectives between processes on memory that the CPU can't access, of a library with the names of CUDA's driver: UCX
+// sends this memory if it has modules for CUDA, otherwise hocket stages it. The test ucx/device_memory runs these cases
+// with that library in place of the driver.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -27,7 +27,7 @@ using hocket::with;
 
 namespace {
 
-/// The driver, and a stream.
+/// The driver and a stream.
 class device {
  public:
   device() {
@@ -50,7 +50,7 @@ class device {
     check(driver_->stream_synchronize(stream_));
   }
   static void check(ipc::status said) {
-    if (said != ipc::status::success) hocket::raise(hocket::errc::system, "the driver of the test complains");
+    if (said != ipc::status::success) hocket::raise(hocket::errc::system, "the test's driver returned an error");
   }
 
  private:
@@ -59,7 +59,7 @@ class device {
   ipc::stream_handle stream_ = nullptr;
 };
 
-/// Elements in a device's memory, with one more at each end that must stay.
+/// Elements in device memory, with one more at each end that must not change.
 class device_vector {
  public:
   static constexpr std::uint64_t mark = 0x5eed;
@@ -77,7 +77,7 @@ class device_vector {
   ~device_vector() { on_.driver().mem_free(base_); }
 
   std::span<std::uint64_t> span() const { return {base() + 1, size_}; }
-  /// What it holds; nothing if somebody wrote beside it.
+  /// Returns the elements, or only `mark` if an element beside them has changed.
   std::vector<std::uint64_t> values() const {
     std::vector<std::uint64_t> all(size_ + 2);
     on_.copy(all.data(), base(), all.size() * sizeof mark);
@@ -97,7 +97,7 @@ bool carried(const communicator& comm) {
   return hocket::transport::is_device_aware(*hocket::detail::communicator_access::state(comm).domain());
 }
 
-/// Block `mine` of each rank's vector of `size` for each rank, in rank order.
+/// Returns block `mine`, of `size` elements, of each rank's vector, in the order of ranks.
 std::vector<std::uint64_t> blocks_for(int mine, int ranks, std::size_t size) {
   std::vector<std::uint64_t> result;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -108,7 +108,7 @@ std::vector<std::uint64_t> blocks_for(int mine, int ranks, std::size_t size) {
   return result;
 }
 
-/// Each collective once with `more` options, of `size` elements or blocks of it.
+/// Checks each collective once with `more` options, on `size` elements or blocks of this size.
 template <class... More>
 void check_all(const communicator& comm, device& on, std::size_t size, findings& found, More... more) {
   const auto p = static_cast<std::size_t>(comm.size());
@@ -148,7 +148,7 @@ void check_all(const communicator& comm, device& on, std::size_t size, findings&
   found.expect(sums.values() == sum_of(comm.size(), size), "all_reduce" + what);
 }
 
-/// The same with blocks of given lengths, and messages between neighbours: those of rank 0 are the shortest.
+/// The same with blocks of given lengths, and messages between neighbours; those of rank 0 are the shortest.
 template <class... More>
 void check_uneven(const communicator& comm, device& on, std::size_t size, findings& found, More... more) {
   const auto p = static_cast<std::size_t>(comm.size()), r = static_cast<std::size_t>(comm.rank());
@@ -173,7 +173,7 @@ void check_uneven(const communicator& comm, device& on, std::size_t size, findin
   for (std::uint64_t& each : sums) each *= p;
   found.expect(block.values() == sums, "reduce_scatter_v" + what);
 
-  // Rank s has (s + d) % p times as many for rank d: its own first ones.
+  // Rank s sends (s + d) % p times `size` elements to rank d: the first ones of its vector.
   std::vector<std::size_t> counts(p);
   std::vector<std::uint64_t> sent, expected;
   for (std::size_t other = 0; other < p; ++other) {
@@ -205,10 +205,10 @@ void check_uneven(const communicator& comm, device& on, std::size_t size, findin
   found.expect(first.values() == in.values() && second.values() == in.values(), "two messages" + what);
 }
 
-/// UCX_TLS has to name what moves memory of devices.
+/// UCX_TLS must name a transport for device memory.
 constexpr route over_sockets{"the network, with CUDA", "tcp,self,cuda_copy", false};
 
-/// Whether this UCX is known to have modules for CUDA, as `./dev newest-ucx` says; another one may have them, too.
+/// True if this UCX is known to have modules for CUDA, which `./dev newest-ucx` states; another one may have them too.
 bool ucx_has_cuda() { return std::getenv("HOCKET_TEST_UCX_HAS_CUDA") != nullptr; }
 
 std::vector<route> routes() {
@@ -217,14 +217,13 @@ std::vector<route> routes() {
 
 }  // namespace
 
-TEST_CASE("memory of a device goes between processes without the processor", "[.device]") {
+TEST_CASE("collectives between processes on device memory return correct results", "[.device]") {
   for (const route& way : routes()) {
     for (const int ranks : {1, 2, 3, 5}) {
       const std::string wrong = run_worlds(ranks, way, [&](const world& where, findings& found) {
         device on;
         auto comm = hocket::ucx::connect(where);
-        if (ucx_has_cuda())
-          found.equal(carried(comm), way.name != network.name, "whether UCX carries memory of devices");
+        if (ucx_has_cuda()) found.equal(carried(comm), way.name != network.name, "UCX sends device memory");
         for (const std::size_t size : {0U, 1U, 100U, 1025U, 70'001U}) check_all(comm, on, size, found);
         for (const std::size_t size : {0U, 1U, 1025U, 70'001U}) check_uneven(comm, on, size, found);
         check_all(comm, on, 5000, found, cuda::staging{4096});
@@ -232,7 +231,7 @@ TEST_CASE("memory of a device goes between processes without the processor", "[.
         check_all(comm, on, 5000, found, hocket::require(hocket::checksummed));
         auto half = hocket::split(comm, hocket::color{comm.rank() % 2});
         check_all(half, on, 3000, found);
-        // More than UCX is given at once.
+        // More than hocket passes to UCX in one message.
         if (ranks == 3) check_all(comm, on, 700'001, found);
         if (ranks == 3) check_uneven(comm, on, 700'001, found);
       });
@@ -242,7 +241,7 @@ TEST_CASE("memory of a device goes between processes without the processor", "[.
   }
 }
 
-TEST_CASE("calls on memory of devices that differ between ranks are told as those of the host", "[.device]") {
+TEST_CASE("calls on device memory report a mismatch if they differ between ranks", "[.device]") {
   for (const route& way : routes()) {
     const std::string wrong = run_worlds(2, way, [&](const world& where, findings& found) {
       device on;
@@ -261,7 +260,7 @@ TEST_CASE("calls on memory of devices that differ between ranks are told as thos
       auto comm = hocket::ucx::connect(where);
       device_vector buffer(on, 100'000);
       std::vector<std::uint64_t> hosts(100'000);
-      found.fails(hocket::errc::mismatch, "a message to memory of the host without a tag", [&] {
+      found.fails(hocket::errc::mismatch, "a message to untagged host memory", [&] {
         if (comm.rank() == 0) {
           hocket::send(comm, cuda::device(buffer.span()), hocket::peer{1}, hocket::tag{0}, with(on.order()));
         } else {
@@ -275,7 +274,7 @@ TEST_CASE("calls on memory of devices that differ between ranks are told as thos
   }
 }
 
-TEST_CASE("a peer that ends or stays away while memory of a device is sent to it ends the call", "[.device]") {
+TEST_CASE("a call that sends device memory fails if a peer exits or makes no call", "[.device]") {
   for (const route& way : routes()) {
     for (const bool ends : {true, false}) {
       auto results = results_of(3, way, [&](const world& where, findings& found) {
@@ -294,10 +293,10 @@ TEST_CASE("a peer that ends or stays away while memory of a device is sent to it
           hocket::broadcast(comm, cuda::device(buffer.span()), hocket::root{1}, options);
           hocket::all_gather(comm, cuda::device(buffer.span().first(1)), cuda::device(buffer.span().last(3)), options);
         });
-        found.equal(said.context.peer, 2, "who is blamed, in: " + said.message());
+        found.equal(said.context.peer, 2, "the culprit in: " + said.message());
       });
       if (ends) results.erase(results.begin() + 2);
-      INFO(way.name << (ends ? ", ends" : ", stays away"));
+      INFO(way.name << (ends ? ", exits" : ", makes no call"));
       CHECK(hocket::launch::describe_failures(results) == "");
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Ranks that die, leave, stop, or never come: each ends the others' waits with an error that names them.
+/// Ranks that are killed, exit, stop or make no call: the waits of the other ranks end with an error that names them.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -37,7 +37,7 @@ using hocket::errc;
 using hocket::with;
 using clock = std::chrono::steady_clock;
 
-/// Runs `body(comm, findings)` on all ranks; the one that it kills by SIGKILL is `victim`, and must be ended so.
+/// Runs `body(comm, findings)` on all ranks, and checks that SIGKILL has ended the rank `victim`.
 template <class Body>
 std::string run_with_victim(int ranks, int victim, const route& way, Body body) {
   auto text = run_ranks(ranks, way, body);
@@ -47,16 +47,16 @@ std::string run_with_victim(int ranks, int victim, const route& way, Body body) 
   return text.erase(at, expected.size());
 }
 
-/// Expects that `act` fails with peer_lost within a second, because of `culprit` where that is not -1.
+/// Expects that `act` fails with peer_lost within a second, and names `culprit` except if that is -1.
 template <class Act>
 void expect_loss(findings& found, int culprit, const std::string& what, Act act) {
   const auto begin = clock::now();
   const hocket::failure cause = found.fails(errc::peer_lost, what, act);
-  found.expect(clock::now() - begin < 1s, what + " noticed the loss after more than a second");
-  if (culprit >= 0) found.equal(cause.context.peer, culprit, what + " blames the peer");
+  found.expect(clock::now() - begin < 1s, what + " detected the loss after more than a second");
+  if (culprit >= 0) found.equal(cause.context.peer, culprit, what + " names the culprit");
 }
 
-/// A socket of this process in which more than so many bytes wait; -1 if there is none.
+/// Returns a socket of this process with more than `bytes` bytes to send; -1 if there is none.
 int crowded_socket(int bytes) {
   for (const std::string& name : hocket::platform::list_directory("/proc/self/fd")) {
     const int descriptor = std::atoi(name.c_str());
@@ -66,7 +66,7 @@ int crowded_socket(int bytes) {
   return -1;
 }
 
-/// From now on `socket`, in which some bytes wait, takes none; nothing, if it has been closed.
+/// Fills `socket`, which has bytes to send, so that it accepts no more. Does nothing if the socket is closed.
 void fill_up(int socket, findings& found) {
   const std::byte byte{};
   const int least = 1;
@@ -75,7 +75,7 @@ void fill_up(int socket, findings& found) {
   found.expect(::send(socket, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == -1, "the socket is not full");
 }
 
-/// A sum, but for one rank.
+/// A sum that throws on one rank.
 struct refusing {
   bool fails = false;
   static constexpr bool commutative = true;
@@ -84,7 +84,7 @@ struct refusing {
 
 }  // namespace
 
-TEST_CASE("a killed peer is noticed within a second, whatever is waited for") {
+TEST_CASE("a killed peer is detected within a second in messages and in shared memory") {
   for (const route& way : {shared_memory, posix_memory, network}) {
     for (const int ranks : {2, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -110,7 +110,7 @@ TEST_CASE("a killed peer is noticed within a second, whatever is waited for") {
   }
 }
 
-TEST_CASE("a peer that is killed while large messages are under way is noticed") {
+TEST_CASE("a peer that is killed while large messages are in flight is detected within a second") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_with_victim(2, 1, way, [](communicator& comm, findings& found) {
@@ -132,9 +132,9 @@ TEST_CASE("a peer that is killed while large messages are under way is noticed")
   }
 }
 
-TEST_CASE("a connection whose socket is full is closed all the same") {
-  ::setenv("UCX_KEEPALIVE_INTERVAL", "20s", 1);  // what waits to be sent keeps UCX from the loop that this is about
-  for (const int sender : {0, 1}) {              // one of them has made the connection, the other has been called
+TEST_CASE("a connection whose socket is full is closed within four seconds") {
+  ::setenv("UCX_KEEPALIVE_INTERVAL", "20s", 1);  // bytes to send keep UCX out of the loop that this test is about
+  for (const int sender : {0, 1}) {              // one rank has made the connection, the other has accepted it
     INFO("rank " << sender << " sends");
     const auto over = hocket::platform::make_pipe();
     CHECK(run_worlds(2, network, [&](const world& where, findings& found) {
@@ -143,18 +143,18 @@ TEST_CASE("a connection whose socket is full is closed all the same") {
             auto out = large;
             const hocket::peer other{1 - where.rank};
             hocket::send_recv(*comm, large, other, out, other);
-            if (where.rank != sender) {  // takes nothing, nor says goodbye
+            if (where.rank != sender) {  // receives nothing, and sends no goodbye message
               static_cast<void>(hocket::platform::wait_ready(over.read.get(), POLLIN, hocket::deadline::after(20s)));
               ::_exit(0);
             }
             int crowded = -1;
             for (int tries = 0; crowded < 0 && tries < 100; ++tries) {
               for (int i = 0; i < 100; ++i) hocket::send(*comm, small, other);
-              std::this_thread::sleep_for(100ms);  // until the other end has taken what it does
+              std::this_thread::sleep_for(100ms);  // until the other rank's socket is full
               crowded = crowded_socket(200'000);
             }
             const auto begin = clock::now();
-            // The call has failed by then, and its peer is given time to take what was sent.
+            // By then, the call has failed, and hocket waits for the peer to receive what was sent.
             std::thread filling([&] {
               std::this_thread::sleep_for(750ms);
               fill_up(crowded, found);
@@ -165,13 +165,13 @@ TEST_CASE("a connection whose socket is full is closed all the same") {
             comm.reset();
             found.expect(clock::now() - begin < 4s, "the connection was closed after more than four seconds");
             const std::byte now{};
-            found.expect(hocket::platform::write_all(over.write.get(), std::span(&now, 1)), "the other can't be told");
+            found.expect(hocket::platform::write_all(over.write.get(), std::span(&now, 1)), "no signal to the peer");
           }) == "");
   }
   ::unsetenv("UCX_KEEPALIVE_INTERVAL");
 }
 
-TEST_CASE("a rank that ends by an exception is a loss for those that wait for it") {
+TEST_CASE("ranks that wait for a rank that ended by an exception get peer_lost") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_worlds(3, way, [](const world& where, findings& found) {
@@ -195,13 +195,13 @@ TEST_CASE("a rank that ends by an exception is a loss for those that wait for it
   }
 }
 
-TEST_CASE("why the first rank failed is heard, and not that another has ended for that") {
+TEST_CASE("ranks report why the first rank failed, not that another rank has exited for that reason") {
   for (const route& way : {posix_memory, network}) {
     INFO(way.name);
     const auto ended = results_of(4, way, [](const world& where, findings& found) {
       auto comm = hocket::ucx::connect(where);
       if (!has_windows(comm)) meet_all(comm);
-      // Rank 3 looks at nothing for a while, and then turns to rank 1, with which it has had nothing to do before.
+      // Rank 3 computes for a while, and then communicates with rank 1, to which it has not been connected.
       const auto slow_on_three = [&](int a, int b) {
         if (comm.rank() == 3) std::this_thread::sleep_for(500ms);
         return a + b;
@@ -219,10 +219,10 @@ TEST_CASE("why the first rank failed is heard, and not that another has ended fo
   }
 }
 
-TEST_CASE("a failure that a started operation hears of is news to the next call") {
+TEST_CASE("the next call reports a failure that a started operation has received") {
   CHECK(run_ranks(2, network, [](communicator& comm, findings& found) {
           meet_all(comm);
-          const auto own = vector_of(comm.rank(), 200'000);  // copied in more than one step
+          const auto own = vector_of(comm.rank(), 200'000);  // copied in several steps
           std::vector<std::uint64_t> all(2 * own.size());
           if (comm.rank() == 1) {
             comm.abort();
@@ -237,7 +237,7 @@ TEST_CASE("a failure that a started operation hears of is news to the next call"
         }) == "");
 }
 
-TEST_CASE("whoever waits for a rank that has left hears so, by messages and by flags") {
+TEST_CASE("ranks that wait for a rank that has left get an error that names it, by messages and by flags") {
   for (const route& way : {shared_memory, network}) {
     for (const std::size_t size : {std::size_t{2}, std::size_t{3000}, std::size_t{200'000}}) {
       INFO(way.name << ", " << size << " words");
@@ -250,13 +250,13 @@ TEST_CASE("whoever waits for a rank that has left hears so, by messages and by f
           if (comm.rank() == 1) return leave(comm);
           const auto begin = clock::now();
           const auto cause = found.fails(expected, "all_reduce", [&] { hocket::all_reduce(comm, in, out); });
-          found.expect(clock::now() - begin < 4s, "noticed after more than four seconds");
+          found.expect(clock::now() - begin < 4s, "detected after more than four seconds");
           found.equal(cause.context.peer, 1, "the rank that has left");
         });
       };
       CHECK(left([](communicator&) {}, errc::peer_lost) == "");
       const auto abort = [](communicator& comm) {
-        std::this_thread::sleep_for(500ms);  // until the others have left the call before
+        std::this_thread::sleep_for(500ms);  // until the others have left the previous call
         comm.abort();
       };
       CHECK(left(abort, errc::aborted) == "");
@@ -264,25 +264,25 @@ TEST_CASE("whoever waits for a rank that has left hears so, by messages and by f
   }
 }
 
-TEST_CASE("a rank that is done may end while others go on") {
+TEST_CASE("a rank may exit after its last call while others continue") {
   for (const route& way : {shared_memory, posix_memory, network}) {
     INFO(way.name);
     CHECK(run_worlds(4, way, [](const world& where, findings& found) {
             auto comm = hocket::ucx::connect(where);
             auto data = vector_of(comm.rank(), 3000);
             hocket::broadcast(comm, data, hocket::root{0}, with(hocket::binomial));
-            found.equal(data, vector_of(0, 3000), "what rank 0 sent");
+            found.equal(data, vector_of(0, 3000), "data from rank 0");
             if (comm.rank() == 0) return;
             const hocket::peer after{comm.rank() == 3 ? 1 : comm.rank() + 1};
             const hocket::peer before{comm.rank() == 1 ? 3 : comm.rank() - 1};
             if (comm.rank() == 2) std::this_thread::sleep_for(700ms);
             hocket::send_recv(comm, vector_of(comm.rank(), 3000), after, data, before);
-            found.equal(data, vector_of(before.rank, 3000), "what a neighbour sent");
+            found.equal(data, vector_of(before.rank, 3000), "data from a neighbour");
           }) == "");
   }
 }
 
-TEST_CASE("the last message of a rank that leaves arrives") {
+TEST_CASE("the last messages of a rank that leaves arrive") {
   for (const route& way : {shared_memory, posix_memory, network}) {
     INFO(way.name);
     CHECK(run_worlds(2, way, [](const world& where, findings& found) {
@@ -303,7 +303,7 @@ TEST_CASE("the last message of a rank that leaves arrives") {
   }
 }
 
-TEST_CASE("a stopped process is no dead one: the wait for it ends by its deadline and names it") {
+TEST_CASE("a call that waits for a stopped process times out and names its rank") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_with_victim(2, 1, way, [](communicator& comm, findings& found) {
@@ -319,13 +319,13 @@ TEST_CASE("a stopped process is no dead one: the wait for it ends by its deadlin
             const auto cause = found.fails(errc::timeout, "all_reduce", [&] {
               for (;;) hocket::all_reduce(comm, in, out, std::plus<>{}, with(hocket::ring, hocket::timeout(1500ms)));
             });
-            found.equal(cause.context.peer, 1, "the peer to blame");
+            found.equal(cause.context.peer, 1, "the culprit");
             ::kill(pids[1], SIGKILL);
           }) == "");
   }
 }
 
-TEST_CASE("a message of another length is an error, and the buffer stays as long as it is") {
+TEST_CASE("a message of another length is an error, and does not write beyond the buffer") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
@@ -335,7 +335,7 @@ TEST_CASE("a message of another length is an error, and the buffer stays as long
             auto longer = hocket::send_async(comm, hundred, other, hocket::tag{1});
             auto next = hocket::split(comm, hocket::color{0});
             auto shorter = hocket::send_async(next, ten, other);
-            hocket::barrier(hocket::split(comm, hocket::color{0}));  // both are here before one of them fails
+            hocket::barrier(hocket::split(comm, hocket::color{0}));  // both ranks arrive before one of them fails
             std::vector<std::uint64_t> in(60, 7);
             found.fails(errc::truncated, "a longer message",
                         [&] { hocket::recv(comm, std::span(in).first(50), other, hocket::tag{1}); });
@@ -348,7 +348,7 @@ TEST_CASE("a message of another length is an error, and the buffer stays as long
   }
 }
 
-TEST_CASE("a long message of another length is an error that says so, wherever the two ends differ") {
+TEST_CASE("a long message of another length is an error that states its length, for any two lengths") {
   struct lengths {
     route way;
     std::size_t sent, received;
@@ -382,7 +382,7 @@ TEST_CASE("a long message of another length is an error that says so, wherever t
             const auto cause = found.fails(longer ? errc::truncated : errc::mismatch, "recv", [&] {
               hocket::recv(comm, std::span(buffer).first(each.received), hocket::peer{0});
             });
-            // What a busy sender has not sent after some milliseconds is not waited for.
+            // The receiver waits only some milliseconds for the rest of a busy sender's message.
             const auto says = [&](const std::string& what, std::size_t bytes) {
               return cause.message().find(what + std::to_string(bytes) + " bytes") != std::string::npos;
             };
@@ -393,7 +393,7 @@ TEST_CASE("a long message of another length is an error that says so, wherever t
   }
 }
 
-TEST_CASE("a request that is given up leaves its buffer alone, and the process goes on") {
+TEST_CASE("a receive that times out does not change its buffer, and other communicators continue to work") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
@@ -403,7 +403,7 @@ TEST_CASE("a request that is given up leaves its buffer alone, and the process g
               found.fails(errc::timeout, "recv", [&] {
                 hocket::recv(comm, in, hocket::peer{1 - comm.rank()}, hocket::tag{3}, with(hocket::timeout(100ms)));
               });
-              found.equal(in[99999], std::uint64_t{7}, "an element of a buffer that nothing came to");
+              found.equal(in[99999], std::uint64_t{7}, "an element of a buffer that received nothing");
             }
             const int one = 1;
             int sum = 0;
@@ -413,8 +413,8 @@ TEST_CASE("a request that is given up leaves its buffer alone, and the process g
   }
 }
 
-TEST_CASE("ranks whose long call fails have each other still, however late they call again") {
-  // What ends a call on all ranks; rank 2 may not live on.
+TEST_CASE("ranks whose long call fails can shrink later and keep all live ranks") {
+  // An event that ends a call on all ranks; it may kill rank 2.
   struct ending {
     const char* name;
     int left;
@@ -444,11 +444,11 @@ TEST_CASE("ranks whose long call fails have each other still, however late they 
        }},
       {"an operation throws", 3,
        [=](communicator& comm, std::span<double> values) { endless(comm, values, refusing{comm.rank() == 1}); }},
-      {"a call is late, and another was begun", 3,
+      {"a call is late, and another was started", 3,
        [=](communicator& comm, std::span<double> values) {
          if (comm.rank() == 2) {
            auto begun = hocket::all_reduce_async(comm, hocket::in_place(values), std::plus<>{}, with(hocket::ring));
-           std::this_thread::sleep_for(1500ms);  // it computes
+           std::this_thread::sleep_for(1500ms);  // simulates a computation
            begun.wait();
          }
          hocket::all_reduce(comm, hocket::in_place(values), std::plus<>{}, with(hocket::ring, hocket::timeout(300ms)));
@@ -469,7 +469,7 @@ TEST_CASE("ranks whose long call fails have each other still, however late they 
         std::this_thread::sleep_for(700ms);
         if (each.left == 3) hocket::barrier(other);
         auto next = hocket::shrink(comm);
-        found.equal(next.size(), each.left, "ranks that are left");
+        found.equal(next.size(), each.left, "surviving ranks");
         std::fill(values.begin(), values.end(), 1);
         hocket::all_reduce(next, hocket::in_place(values), std::plus<>{}, with(hocket::ring));
         found.equal(values.back(), 1.0 * next.size(), "sum");

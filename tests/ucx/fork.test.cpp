@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies of ranks by `fork`: they are refused, and what they destroy stays with the rank.
+/// Copies of ranks made by `fork`: their calls are refused, and the rank keeps the objects that they destroy.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -20,16 +20,16 @@ namespace {
 using namespace ucx_test;
 using hocket::errc;
 
-/// Ends a copy as programs do that know nothing of communicators.
+/// Ends a copy like a program that does not use communicators.
 [[noreturn]] void end(int status) {
 #if defined(__SANITIZE_ADDRESS__)
-  ::_exit(status);  // what a copy leaves alone would be a leak
+  ::_exit(status);  // the objects that a copy must not destroy would be leaks
 #else
   std::exit(status);
 #endif
 }
 
-/// Whether `act` did what it should in a copy of this process.
+/// Returns whether `act` returns true in a copy of this process.
 template <class Act>
 bool holds_in_a_copy(Act act) {
   const pid_t copy = ::fork();
@@ -44,7 +44,7 @@ bool is_refused(const hocket::failure& cause) {
 
 }  // namespace
 
-TEST_CASE("a copy of a rank is refused, and what it destroys stays with the rank") {
+TEST_CASE("calls of a forked copy are refused, and the rank keeps the objects that the copy destroys") {
   for (const route& by : {shared_memory, network}) {
     INFO(by.name);
     CHECK(run_worlds(3, by, [](const world& where, findings& found) {
@@ -82,7 +82,7 @@ TEST_CASE("a copy of a rank is refused, and what it destroys stays with the rank
   }
 }
 
-TEST_CASE("a request under way stays with the rank, whatever its copy does with it") {
+TEST_CASE("a request in flight completes on the rank, although its copy waits for it and destroys it") {
   for (const route& by : {shared_memory, network}) {
     INFO(by.name);
     CHECK(run_worlds(2, by, [](const world& where, findings& found) {

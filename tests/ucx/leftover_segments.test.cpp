@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Segments that killed processes have left: the next start removes them, and nothing else.
+/// Segments that killed processes have left behind: the next start removes only these.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 using namespace ucx_test;
 namespace platform = hocket::platform;
 
-/// A file of one page that was written `age` ago.
+/// Creates a file of one page whose last change was `age` ago.
 platform::file_descriptor plant(const std::string& path, std::chrono::seconds age) {
   platform::file_descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   REQUIRE(file);
@@ -33,7 +33,7 @@ platform::file_descriptor plant(const std::string& path, std::chrono::seconds ag
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-/// Whether this system tells who uses a file: without that nothing is ever removed.
+/// Returns whether this system supports leases, which show that a file is in use: without them, nothing is removed.
 bool has_leases(const std::string& directory) {
   const std::string path = directory + "/probe";
   plant(path, 0s);
@@ -44,7 +44,7 @@ bool has_leases(const std::string& directory) {
   return granted;
 }
 
-/// A directory in shared memory that goes away.
+/// A directory in shared memory that is removed at the end.
 struct scratch {
   const std::string path = "/dev/shm/hocket-test-" + platform::random_name();
   scratch() { REQUIRE(::mkdir(path.c_str(), 0700) == 0); }
@@ -53,7 +53,7 @@ struct scratch {
 
 }  // namespace
 
-TEST_CASE("of planted segments only those are removed that are old, this user's, and used by nobody") {
+TEST_CASE("only old segments of this user that no process uses are removed") {
   const scratch place;
   if (!has_leases(place.path)) return;
   const auto path = [&](const char* name) { return place.path + '/' + name; };
@@ -83,9 +83,9 @@ TEST_CASE("of planted segments only those are removed that are old, this user's,
   ::rmdir(path("ucx_shm_posix_directory").c_str());
 }
 
-TEST_CASE("a directory that is not there is no matter") { hocket::ucx::remove_leftover_segments("/no/such/place"); }
+TEST_CASE("a missing directory is ignored") { hocket::ucx::remove_leftover_segments("/no/such/place"); }
 
-TEST_CASE("start-up removes what the dead have left") {
+TEST_CASE("start-up removes segments of killed processes") {
   const scratch place;
   if (!has_leases(place.path)) return;
   const std::string path = "/dev/shm/ucx_shm_posix_" + platform::random_name();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that ranks share: windows begin zeroed, `allocate` gives buffers that peers read, and freeing is local.
+/// Shared memory: windows are initially zero, `allocate` returns buffers that peers can read, and freeing is local.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 
@@ -20,7 +20,7 @@ hocket::ucx::endpoint_group& endpoints_of(const communicator& comm) {
   return hocket::detail::communicator_access::state(comm).endpoints();
 }
 
-/// Kibibytes of memory that this process has touched, shared memory included.
+/// Returns the resident memory of this process in KiB, including shared memory.
 long resident_kibibytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
   long total = 0;
@@ -32,7 +32,7 @@ long resident_kibibytes() {
 
 }  // namespace
 
-TEST_CASE("a buffer from allocate is zeroed, aligned, and read by peers where it lies") {
+TEST_CASE("a buffer from allocate is zeroed, aligned, and read by peers in place") {
   for (const route& way : {shared_memory, posix_memory, network}) {
     for (const int ranks : {1, 2, 3}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -61,7 +61,7 @@ TEST_CASE("a buffer from allocate is zeroed, aligned, and read by peers where it
                 hocket::all_reduce(comm, in.span(), out.span(), std::plus<>{}, options);
                 found.expect(std::equal(out.begin(), out.end(), expected.begin()), what);
               };
-              check(with(), "a sum by the algorithm that was chosen");
+              check(with(), "a sum by the default algorithm");
               check(with(hocket::ring), "a sum by ring");
               if (!has_windows(comm)) return;
               check(with(hocket::one_shot), "a sum by one_shot");
@@ -71,7 +71,7 @@ TEST_CASE("a buffer from allocate is zeroed, aligned, and read by peers where it
   }
 }
 
-TEST_CASE("more memory than there can be is refused on all ranks, which says where it was asked for") {
+TEST_CASE("allocate of too much memory fails on all ranks, and the error names the call site") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
@@ -87,12 +87,12 @@ TEST_CASE("more memory than there can be is refused on all ranks, which says whe
   }
 }
 
-TEST_CASE("a rank in another call than allocate is told the lines of both, and of nothing within allocate") {
+TEST_CASE("a mismatch of allocate and another call names the call sites of both, and none within allocate") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
             const auto cause = found.fails(hocket::errc::mismatch, "the call", [&] {
-              const std::uint64_t own = 8;  // as long as what allocate exchanges
+              const std::uint64_t own = 8;  // as long as the block that allocate exchanges
               std::vector<std::uint64_t> all(2);
               if (comm.rank() == 0) hocket::all_gather(comm, std::span(&own, 1), all);
               if (comm.rank() == 1) static_cast<void>(hocket::allocate<int>(comm, 1000));
@@ -107,7 +107,7 @@ TEST_CASE("a rank in another call than allocate is told the lines of both, and o
   }
 }
 
-TEST_CASE("some ranks may use shared buffers and others ordinary ones in one call") {
+TEST_CASE("some ranks may pass shared buffers and others ordinary ones to the same call") {
   CHECK(run_ranks(3, shared_memory, [](communicator& comm, findings& found) {
           constexpr std::size_t size = 5000;
           auto shared = hocket::allocate<std::uint64_t>(comm, size);
@@ -123,7 +123,7 @@ TEST_CASE("some ranks may use shared buffers and others ordinary ones in one cal
         }) == "");
 }
 
-TEST_CASE("a rank that freed its buffer still reads those of its peers") {
+TEST_CASE("a rank that has freed its buffer still reads those of its peers") {
   CHECK(run_ranks(3, shared_memory, [](communicator& comm, findings& found) {
           constexpr std::size_t size = 5000;
           for (int round = 0; round < 20; ++round) {
@@ -149,7 +149,7 @@ TEST_CASE("a buffer may outlive its communicator") {
         }) == "");
 }
 
-TEST_CASE("staging that is not used takes up no memory") {
+TEST_CASE("unused staging regions use no memory") {
   CHECK(run_ranks(2, shared_memory, [](communicator& comm, findings& found) {
           const long before = resident_kibibytes();
           std::vector<communicator> more;
@@ -165,7 +165,7 @@ TEST_CASE("staging that is not used takes up no memory") {
         }) == "");
 }
 
-TEST_CASE("windows begin zeroed even where memory was used before") {
+TEST_CASE("windows are initially zero even if their memory was used before") {
   CHECK(run_ranks(2, shared_memory, [](communicator& comm, findings& found) {
           for (int round = 0; round < 3; ++round) {
             auto other = hocket::split(comm, hocket::color{0});

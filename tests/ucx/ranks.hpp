@@ -31,20 +31,20 @@ using namespace std::chrono_literals;
 using hocket::ucx::communicator;
 using world = hocket::bootstrap::world_description;
 
-/// How ranks of one host may reach each other.
+/// The transports by which ranks on one host reach each other.
 struct route {
   const char* name;
-  const char* transports;            ///< UCX_TLS; null: UCX's own choice
+  const char* transports;            ///< UCX_TLS; null: UCX's default
   bool windows;                      ///< whether peers' memory must be reachable
-  const char* rendezvous = nullptr;  ///< UCX_RNDV_THRESH; null: hocket's own choice
+  const char* rendezvous = nullptr;  ///< UCX_RNDV_THRESH; null: hocket's default
 };
 inline constexpr route shared_memory{"shared memory", nullptr, true};
 inline constexpr route posix_memory{"posix shared memory", "posix,self", true};
 inline constexpr route network{"the network", "tcp,self", false};
-/// As between adapters that move messages by themselves.
-inline constexpr route whole_messages{"the network, by messages that UCX does not cut", "tcp,self", false, "20k"};
+/// As for network adapters that move whole messages without the CPU.
+inline constexpr route whole_messages{"the network, by messages that UCX does not divide", "tcp,self", false, "20k"};
 
-/// What one rank found wrong.
+/// Counts and prints the failed checks of one rank.
 class findings {
  public:
   explicit findings(std::string who) : who_(std::move(who)) {}
@@ -61,13 +61,13 @@ class findings {
     }
     expect(false, what + values);
   }
-  /// Expects that `act` throws `hocket::error` of `condition`, and returns it.
+  /// Expects that `act` throws `hocket::error` with `condition`, and returns its cause.
   template <class Act>
   hocket::failure fails(hocket::errc condition, const std::string& what, Act act) {
     try {
       act();
     } catch (const hocket::error& cause) {
-      expect(cause.code() == condition, what + " failed otherwise than expected: " + cause.what());
+      expect(cause.code() == condition, what + " failed with an unexpected error: " + cause.what());
       return cause.cause();
     }
     expect(false, what + " did not fail");
@@ -80,8 +80,8 @@ class findings {
   int count_ = 0;
 };
 
-/// Leaks of this rank, which ends without running what looks for them otherwise. That looks for threads in /proc, and
-/// can't where /proc is of another process namespace.
+/// Returns whether this rank has leaks, which are otherwise not checked because it ends by _exit. The check searches
+/// threads in /proc, and is not possible if /proc belongs to another process namespace.
 inline bool leaks() {
 #if defined(__SANITIZE_ADDRESS__)
   char own[32] = {};
@@ -101,7 +101,7 @@ inline void use(const route& way) {
   say("UCX_RNDV_THRESH", way.rendezvous);
 }
 
-/// Runs `body(world, findings)` on each rank, before anything is connected. Returns how each ended.
+/// Runs `body(world, findings)` on each rank, without a connection. Returns the ranks' results.
 template <class Body>
 std::vector<hocket::launch::process_result> results_of(int ranks, const route& way, Body body,
                                                        std::chrono::nanoseconds timeout = 60s) {
@@ -124,13 +124,13 @@ std::vector<hocket::launch::process_result> results_of(int ranks, const route& w
       options);
 }
 
-/// The same. Returns what went wrong, empty if nothing.
+/// The same, but returns a description of the failures, empty if none.
 template <class Body>
 std::string run_worlds(int ranks, const route& way, Body body, std::chrono::nanoseconds timeout = 60s) {
   return hocket::launch::describe_failures(results_of(ranks, way, body, timeout));
 }
 
-/// Adds up `count` ranks' numbers, from 1, and checks the sum.
+/// Sums vectors of `count` elements, each the number of its rank plus 1, and checks the result.
 inline void check_sum(const communicator& comm, std::size_t count, findings& found) {
   const std::vector<int> in(count, comm.rank() + 1);
   std::vector<int> out(count);
@@ -147,9 +147,8 @@ std::string run_ranks(int ranks, const route& way, Body body) {
   });
 }
 
-/// Connects every rank with every other. UCX 1.13 ends the process by an assertion, seldom (see Known limits in
-/// docs/when-it-fails.md), if a peer dies while it still has to answer that peer's first message; these tests are not about
-/// that.
+/// Connects all pairs of ranks. UCX 1.13 rarely ends the process by an assertion (see Known limits in
+/// docs/when-it-fails.md) if a peer exits before UCX has answered its first message; these tests avoid that.
 inline void meet_all(communicator& comm) {
   std::vector<int> in(static_cast<std::size_t>(comm.size())), out(in.size());
   for (int i = 0; i < 20; ++i) {
@@ -163,7 +162,7 @@ inline bool has_windows(const communicator& comm) {
   return hocket::detail::communicator_access::state(comm).has_windows();
 }
 
-/// Element `i` of rank `rank`: sums of these differ for each set of ranks and each place.
+/// Element `i` of rank `rank`. Sums differ for each set of ranks and each index.
 constexpr std::uint64_t element(int rank, std::size_t i) noexcept {
   std::uint64_t x = (static_cast<std::uint64_t>(rank) + 1) * 0x9e3779b97f4a7c15U + i;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;

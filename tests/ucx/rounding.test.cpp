@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sums that round, of ill-conditioned data: every bit is that of the plan's stated order with its accumulator.
+/// Sums of ill-conditioned data: each bit is that of the plan's order of combination with its accumulator.
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/reference.hpp"
@@ -62,7 +62,7 @@ void check_plans(const scene& here, const Op& op) {
 
 }  // namespace
 
-TEST_CASE("sums that round have the bits of their plan's order, between processes too") {
+TEST_CASE("rounded sums between processes have the bits of their plan's order of combination") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What processes do is what the plan lists, step by step, with the bytes of its chunks.
+/// Compares the steps of processes, and their bytes, with the actions of the plan.
 #include "support/trace.hpp"
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
@@ -18,7 +18,7 @@ using hocket_test::trace;
 
 const std::size_t staging_bytes = hocket::ucx::connect_options{}.staging_bytes;
 
-/// `call(options)` runs `plan` on blocks of `size` numbers.
+/// Calls `call(options)`, which runs `plan` on blocks of `size` numbers, and compares its steps with the plan.
 template <class Call>
 void check_steps(const communicator& comm, findings& found, const hocket::plan::any_algorithm& plan, std::size_t size,
                  Call call) {
@@ -77,7 +77,7 @@ void check_other_traces(const communicator& comm, findings& found, std::size_t s
 
 }  // namespace
 
-TEST_CASE("the trace of a run between processes equals the steps of its plan") {
+TEST_CASE("the trace of a collective between processes equals the actions of its plan") {
   for (const route& way : {shared_memory, network}) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -91,7 +91,7 @@ TEST_CASE("the trace of a run between processes equals the steps of its plan") {
   }
 }
 
-TEST_CASE("the smallest sums, which take a shorter path, report the steps of the push plan") {
+TEST_CASE("short sums, which use a separate implementation, report the steps of the push plan") {
   CHECK(run_ranks(3, shared_memory, [](communicator& comm, findings& found) {
           const auto in = vector_of(comm.rank(), 5);
           std::vector<std::uint64_t> out(5);

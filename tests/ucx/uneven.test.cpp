@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls with per-rank counts between processes, by every algorithm that the transport allows, over shared memory and
+/// Calls with counts per rank between processes, by all algorithms that the transport supports, over shared memory and
 /// TCP.
 #include "support/abort_latency.hpp"
 #include "support/catch.hpp"
@@ -21,15 +21,15 @@ using lengths = std::vector<std::size_t>;
 using numbers = std::vector<std::uint64_t>;
 
 constexpr route routes[] = {shared_memory, network};
-/// Elements of the longest block: none, few, what fits a staging region of 256 KiB together, what does not.
+/// Elements of the longest block: none, few, blocks that together fit into a staging region of 256 KiB, longer ones.
 constexpr std::size_t scales[] = {0, 1, 3, 1000, 20'001, 150'001};
 
-/// How many elements rank s has for rank d. Some have none.
+/// Returns how many elements rank s sends to rank d; some send none.
 std::size_t count(std::size_t scale, std::size_t s, std::size_t d) { return (s + 2 * d) % 3 * scale / 2; }
 
 std::size_t sum_of(const lengths& all) { return std::accumulate(all.begin(), all.end(), std::size_t{0}); }
 
-/// With no algorithm named, with each, and with checksums.
+/// Calls `call(options)` without an algorithm, with each one, and with checksums.
 template <class... Messages, class Call>
 void for_each_way(const communicator& comm, bool direct_fits, Call call) {
   call(with());
@@ -78,14 +78,14 @@ void check_counts(const communicator& comm, findings& found, std::size_t scale) 
   });
   if (!has_windows(comm)) return;
   numbers out(taken.size(), 1);
-  found.fails(hocket::errc::invalid_argument, "staging what ranks do not all know", [&] {
+  found.fails(hocket::errc::invalid_argument, "direct with counts that are not known on all ranks", [&] {
     hocket::all_to_all_v(comm, given, out, hocket::send_counts{to}, hocket::receive_counts{from}, with(hocket::direct));
   });
 }
 
 }  // namespace
 
-TEST_CASE("calls with counts between processes are exact by every algorithm") {
+TEST_CASE("calls with counts between processes give exact results by each algorithm") {
   for (const route& way : routes) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
@@ -98,12 +98,12 @@ TEST_CASE("calls with counts between processes are exact by every algorithm") {
 
 namespace {
 
-constexpr const char* unsaid = "does not say where that is";
+constexpr const char* unsaid = "does not name the peer's call";
 constexpr bool is_slow = hocket_test::sanitizer_slowdown > 1;
 
 }  // namespace
 
-TEST_CASE("a process that sends another number than its peer expects is named, with both numbers") {
+TEST_CASE("the error names the rank that sends another number of elements than its peer expects, and both numbers") {
   for (const route& way : routes) {
     for (const std::size_t sent : {std::size_t{0}, std::size_t{7}, std::size_t{5000}, std::size_t{300'000}}) {
       INFO(way.name << ", " << sent << " elements");
@@ -117,7 +117,7 @@ TEST_CASE("a process that sends another number than its peer expects is named, w
         const auto begin = std::chrono::steady_clock::now();
         const auto cause = found.fails(hocket::errc::mismatch, "all_to_all_v", [&] {
           hocket::all_to_all_v(comm, in, out, hocket::send_counts{to}, hocket::receive_counts{from});
-          hocket::barrier(comm);  // who has nobody to wait for hears of it in the next call
+          hocket::barrier(comm);  // a rank that waits for no other gets the error in the next call
         });
         found.expect(std::chrono::steady_clock::now() - begin < 5s, "took more than 5 s");
         const std::string says = "the peer sent " + std::to_string(8 * sent) + " bytes where 40 were expected";
@@ -127,7 +127,7 @@ TEST_CASE("a process that sends another number than its peer expects is named, w
         found.expect(cause.message().find("rank 1's call is all_to_all_v of") != std::string::npos,
                      unsaid + (": " + cause.message()));
       };
-      // What a busy sender has not sent, or said, after some milliseconds is not waited for.
+      // A receiver waits only some milliseconds for the message and the answer of a busy sender.
       const auto is_busy = [](const std::string& wrong) {
         return wrong.find("more than 40 bytes") != std::string::npos || wrong.find(unsaid) != std::string::npos;
       };

@@ -6,7 +6,7 @@
 /// Symptom: UCX does not report which socket leads to which peer, but shut_down_sockets.hpp must know. Programs that
 ///   this process starts inherit UCX's sockets: while such a program holds a connection, the peer does not learn that
 ///   this process has ended.
-/// Test: ucx/connect.test.cpp, "programs that a rank starts get none of its connections".
+/// Test: ucx/connect.test.cpp, "programs that a rank starts do not inherit its connections".
 #pragma once
 
 #include <hocket/core/config.hpp>
