@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Thousands of seeded schedules of faults: whatever goes wrong, a call gives the right result, or an error that has a name.
+// Thousands of random schedules of faults: each call returns a correct result or a specific error.
 #include "support/thread_ranks.hpp"
 
 #include <hocket/group/adapted.hpp>
@@ -55,7 +55,7 @@ std::vector<std::uint64_t> all_of(int ranks, std::size_t size) {
   return result;
 }
 
-/// A call that is under way, and what it must give.
+/// A call in flight, and its expected result.
 struct promise {
   std::vector<std::uint64_t> in, out, expected;
   std::optional<hocket::request> request;
@@ -63,7 +63,7 @@ struct promise {
   bool kept() const { return out == expected; }
 };
 
-/// Starts call `number` of the stream that a seed stands for.
+/// Starts call `number` of the sequence of calls that `seed` determines.
 template <class Communicator, class Options>
 std::unique_ptr<promise> start(const Communicator& comm, std::uint64_t seed, int number, const Options& options) {
   std::mt19937_64 random(seed * 64 + static_cast<std::uint64_t>(number));
@@ -74,7 +74,7 @@ std::unique_ptr<promise> start(const Communicator& comm, std::uint64_t seed, int
   made->out.assign(size, 0);
   made->expected = sum_of(comm.size(), size);
   const auto ranks = static_cast<std::size_t>(comm.size()), self = static_cast<std::size_t>(comm.rank());
-  /// How many elements one rank has for another, in calls with counts.
+  /// Returns how many elements one rank sends to another, in calls with counts.
   const auto count = [size](std::size_t from, std::size_t to) { return (size + 7 * from + 3 * to) % 501; };
   switch (random() % 6) {
     case 0: made->request = hocket::all_reduce_async(comm, made->in, made->out, std::plus<>{}, options); break;
@@ -124,7 +124,7 @@ std::unique_ptr<promise> start(const Communicator& comm, std::uint64_t seed, int
   return made;
 }
 
-/// How often each thing came of a schedule.
+/// Counts of correct results and of each error.
 struct tally {
   std::atomic<int> right{0};
   std::array<std::atomic<int>, 16> failed{};
@@ -133,7 +133,7 @@ struct tally {
   int count_of(errc what) const { return failed[static_cast<std::size_t>(what)]; }
 
   void print(const char* name) const {
-    std::printf("%s: %d calls right", name, right.load());
+    std::printf("%s: %d correct calls", name, right.load());
     for (std::size_t i = 0; i < failed.size(); ++i) {
       if (failed[i] > 0)
         std::printf(", %d %s", failed[i].load(), hocket::make_error_code(static_cast<errc>(i)).message().c_str());
@@ -142,14 +142,14 @@ struct tally {
   }
 };
 
-/// What kinds of faults a schedule has. Bytes that change are found only where messages carry checksums.
+/// Returns the kinds of faults of a schedule. Changed bytes are detected only if messages have checksums.
 std::vector<fault_kind> kinds_of(bool checksummed) {
   using enum fault_kind;
   if (checksummed) return {delay, delay, drop, duplicate, cut, truncate, stop, kill, corrupt, corrupt, corrupt};
   return {delay, delay, drop, duplicate, cut, truncate, stop, kill};
 }
 
-/// An error that tells something.
+/// Returns whether the error is a specific one, and has a reason.
 bool has_a_name(const hocket::error& cause) {
   return cause.code().category() == hocket::error_category() && cause.code() != errc::system &&
          cause.code() != errc::invalid_argument && !cause.cause().reason.empty();
@@ -157,7 +157,7 @@ bool has_a_name(const hocket::error& cause) {
 
 constexpr int calls = 4;
 
-/// Sanitizers make all this ten times slower, and see no less in a tenth of it.
+/// Sanitizers make the tests ten times slower, and find the same with a tenth of the schedules.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr std::uint64_t simulated_schedules = 1000;
 constexpr std::uint64_t schedules_per_size = 34;
@@ -174,10 +174,10 @@ void stream(thread_rank& me, const Communicator& comm, std::uint64_t seed, const
     try {
       const auto call = start(comm, seed, number, options);
       call->request->wait();
-      me.check(call->kept(), "a wrong result went unnoticed");
+      me.check(call->kept(), "a wrong result was not detected");
       ++found.right;
     } catch (const hocket::error& cause) {
-      me.check(has_a_name(cause), [&] { return std::string("an error without a name: ") + cause.what(); });
+      me.check(has_a_name(cause), [&] { return std::string("not a specific error: ") + cause.what(); });
       found.count(cause);
       return;
     }
@@ -186,7 +186,7 @@ void stream(thread_rank& me, const Communicator& comm, std::uint64_t seed, const
 
 }  // namespace
 
-TEST_CASE("1000 schedules of faults between threads: right results or errors with names") {
+TEST_CASE("1000 schedules of faults between threads give correct results or specific errors") {
   tally plain, checked;
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
@@ -211,7 +211,7 @@ TEST_CASE("1000 schedules of faults between threads: right results or errors wit
   for (const errc each : {errc::timeout, errc::aborted, errc::corrupted}) CHECK(checked.count_of(each) > 0);
 }
 
-TEST_CASE("without faults, nothing is disturbed") {
+TEST_CASE("without faults, the adaptor does not change results") {
   for (const int ranks : {1, 2, 3, 5}) {
     on_ranks(ranks, [](thread_rank& me) {
       auto comm = hocket::with_faults(me.comm(), {});
@@ -224,9 +224,9 @@ TEST_CASE("without faults, nothing is disturbed") {
   }
 }
 
-TEST_CASE("each fault does what its name says") {
+TEST_CASE("each kind of fault has its specified effect") {
   using hocket::adaptor::fault;
-  /// What comes of some calls on `rank` of two, where only a timeout is waited for briefly.
+  /// Checks the outcome of several calls on `rank` of two ranks. The timeout is short only if one is expected.
   const auto expect = [](const std::string& expected, int rank, const fault& what, auto options) {
     std::string found = "right";
     on_ranks(2, [&](thread_rank& me) {
@@ -256,7 +256,7 @@ TEST_CASE("each fault does what its name says") {
   CHECK(lasts({.what = fault_kind::delay, .rank = 0, .step = 1, .time = 300ms}, messages) > 300ms);
   CHECK(lasts({.what = fault_kind::delay, .rank = 0, .step = 1, .time = 300ms}, memory) > 300ms);
   for (const int rank : {0, 1}) {
-    // Between threads a message is over when it is taken, and nobody asks for the second one.
+    // Between threads, a send is complete when the message is received, and no rank receives the duplicate.
     expect("timed out", rank, {fault_kind::duplicate, 0, 1}, messages);
   }
   expect("timed out", 1, {fault_kind::drop, 0, 0}, messages);
@@ -280,7 +280,7 @@ namespace {
 
 using faulty_domain = hocket::adaptor::faulty<hocket::sim::domain>;
 
-/// What went wrong without being noticed; empty if nothing.
+/// Returns the first problem that no error reports; empty if none.
 std::string simulate(std::uint64_t seed, tally& found) {
   const int ranks = 2 + static_cast<int>(seed % 7);
   const faults what = hocket::adaptor::draw_faults(seed, ranks, 20, kinds_of(true), 10us);
@@ -301,10 +301,10 @@ std::string simulate(std::uint64_t seed, tally& found) {
   for (const auto& each : promises) {
     try {
       each->request->wait();
-      if (!each->kept()) return "seed " + std::to_string(seed) + ": a wrong result went unnoticed: " + to_string(what);
+      if (!each->kept()) return "seed " + std::to_string(seed) + ": an undetected wrong result: " + to_string(what);
       ++found.right;
     } catch (const hocket::error& cause) {
-      if (!has_a_name(cause)) return "seed " + std::to_string(seed) + ": an error without a name: " + cause.what();
+      if (!has_a_name(cause)) return "seed " + std::to_string(seed) + ": not a specific error: " + cause.what();
       found.count(cause);
     }
   }
@@ -313,7 +313,7 @@ std::string simulate(std::uint64_t seed, tally& found) {
 
 }  // namespace
 
-TEST_CASE("where nothing can fail no faults are drawn") {
+TEST_CASE("no faults are drawn without ranks, steps or kinds") {
   const std::vector<hocket::adaptor::fault_kind> kinds{hocket::adaptor::fault_kind::delay};
   CHECK(hocket::adaptor::draw_faults(1, 0, 10, kinds).empty());
   CHECK(hocket::adaptor::draw_faults(1, 3, 0, kinds).empty());
@@ -321,7 +321,7 @@ TEST_CASE("where nothing can fail no faults are drawn") {
   for (const auto& each : hocket::adaptor::draw_faults(1, 1, 1, kinds, 0ns)) CHECK(each.time == 1ns);
 }
 
-TEST_CASE("10 000 schedules of faults between simulated ranks: right results or errors with names") {
+TEST_CASE("10 000 schedules of faults between simulated ranks give correct results or specific errors") {
   tally found;
   std::string wrong;
   for (std::uint64_t seed = 0; seed < simulated_schedules; ++seed) wrong += simulate(seed, found);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The last call in the trace of a rank, compared with the steps that its plan lists.
+/// Compares the last call in the trace of a rank with the actions of its plan.
 #pragma once
 
 #include "support/trace.hpp"
@@ -14,7 +14,7 @@
 
 namespace hocket_test {
 
-/// `run` was the last call on `comm`, in one lane and one segment. Empty if the trace has its steps and no others.
+/// Describes how the trace of `run`, the last call on `comm`, in one lane and segment, differs from its plan, if so.
 template <class Domain>
 std::string difference_of_last_call(const hocket::communicator<hocket::adaptor::traced<Domain>>& comm,
                                     const traced_run& run) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: ucx nlohmann_json
 //
-// Adaptors around UCX: a trace of processes, and faults between them.
+// Adaptors of UCX: traces of processes, and faults between them.
 #include "support/scratch.hpp"
 #include "transport/adaptor/last_call.hpp"
 #include "transport/adaptor/trace_reader.hpp"
@@ -18,7 +18,7 @@ using namespace ucx_test;
 using hocket::errc;
 using hocket::adaptor::fault_kind;
 
-TEST_CASE("processes write one trace together") {
+TEST_CASE("processes write a common trace") {
   for (const route& way : {shared_memory, network}) {
     const scratch_directory scratch;
     const std::string path = scratch.path() + "/trace.json";
@@ -36,17 +36,16 @@ TEST_CASE("processes write one trace together") {
     CHECK(found.problem == "");
     CHECK(found.ranks == 3);
     CHECK(found.steps >=
-          3 * (8 + 4));  // two messages out and two in for each half of the ring, and those of the barrier
+          3 * (8 + 4));  // two sends and two receives for each half of the ring, and those of the barrier
     CHECK(found.arrows_begun == found.arrows_ended);
     CHECK(found.backward_arrows == 0);
   }
 }
 
-TEST_CASE(
-    "the trace of the smallest sums, which take a shorter path, equals the steps of the push plan, on processes") {
+TEST_CASE("the trace of short sums, which use a separate implementation, equals the push plan, between processes") {
   CHECK(run_ranks(3, shared_memory, [&](communicator& comm, findings& found) {
           auto seen = hocket::traced(comm);
-          found.expect(hocket::detail::communicator_access::state(seen).pushes(), "small sums take the long way");
+          found.expect(hocket::detail::communicator_access::state(seen).pushes(), "short sums do not use push");
           for (const std::size_t size : {0U, 1U, 7U}) {
             const auto mine = vector_of(comm.rank(), size);
             std::vector<std::uint64_t> out(size);
@@ -63,7 +62,7 @@ TEST_CASE(
         }) == "");
 }
 
-TEST_CASE("faults between processes: a cut is a timeout on both sides, a changed bit is found") {
+TEST_CASE("between processes, a cut causes a timeout on both sides, and a changed bit is detected") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
@@ -73,9 +72,10 @@ TEST_CASE("faults between processes: a cut is a timeout on both sides, a changed
             const auto cause = found.fails(errc::timeout, "a call across the cut", [&] {
               for (;;) hocket::barrier(apart);
             });
-            found.equal(cause.context.peer, 1 - comm.rank(), "the rank to blame");
+            found.equal(cause.context.peer, 1 - comm.rank(), "the culprit");
             const bool says_link = cause.message().find("or the link to it is cut") != std::string::npos;
-            found.expect(says_link != has_windows(comm), "of a link where there may be one: " + cause.message());
+            found.expect(says_link != has_windows(comm),
+                         "the link is mentioned if and only if there are no windows: " + cause.message());
 
             const hocket::adaptor::faults flip{{.what = fault_kind::corrupt, .rank = 1, .step = 2}};
             auto noisy = hocket::with_faults(comm, flip);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads a trace as Perfetto would, and says what is in it.
+/// Reads a trace like Perfetto, and summarises it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,12 +15,12 @@
 namespace hocket_test {
 
 struct trace_summary {
-  std::string problem;  ///< empty: it is JSON, and its events have what they must
+  std::string problem;  ///< empty if the trace is JSON with valid events
   std::size_t ranks = 0;
   std::size_t steps = 0;
   std::size_t arrows_begun = 0;
   std::size_t arrows_ended = 0;
-  std::size_t backward_arrows = 0;  ///< that end before they begin
+  std::size_t backward_arrows = 0;  ///< arrows that end before they begin
   double latest_microseconds = 0;
 };
 
@@ -29,7 +29,7 @@ inline trace_summary read_trace(const std::string& path) {
   std::ifstream file(path);
   const auto trace = nlohmann::json::parse(file, nullptr, false);
   if (trace.is_discarded() || !trace.contains("traceEvents")) {
-    result.problem = "it is no JSON, or has no traceEvents";
+    result.problem = "it is not JSON, or has no traceEvents";
     return result;
   }
   std::set<int> ranks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // needs: nlohmann_json
 //
-// The trace of all ranks: every step that was done and every message, on one time axis, in a form that is JSON.
+// The trace of all ranks is JSON, and contains each step and each message on one time axis.
 #include "support/scratch.hpp"
 #include "support/thread_ranks.hpp"
 #include "transport/adaptor/last_call.hpp"
@@ -25,7 +25,7 @@ using namespace hocket_test;
 
 namespace {
 
-/// Steps that an observer was told of.
+/// Counts the steps that an observer receives.
 struct counted_steps {
   std::size_t steps = 0;
   hocket::step_observer observer() {
@@ -35,7 +35,7 @@ struct counted_steps {
 
 }  // namespace
 
-TEST_CASE("a trace has each step once, and both ends of each message") {
+TEST_CASE("a trace contains each step once, and both ends of each message") {
   for (const int ranks : {1, 2, 3, 5}) {
     const scratch_directory scratch;
     const std::string path = scratch.path() + "/trace.json";
@@ -67,11 +67,11 @@ TEST_CASE("a trace has each step once, and both ends of each message") {
   }
 }
 
-TEST_CASE("the trace of the smallest sums, which take a shorter path, equals the steps of the push plan") {
+TEST_CASE("the trace of short sums, which use a separate implementation, equals the push plan") {
   for (const int ranks : {2, 3, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       const auto seen = hocket::traced(me.comm());
-      me.check(hocket::detail::communicator_access::state(seen).pushes(), "small sums take the long way");
+      me.check(hocket::detail::communicator_access::state(seen).pushes(), "short sums do not use push");
       for (const std::size_t size : {0U, 1U, 14U}) {
         const std::vector<float> in(size, 1.0F);
         std::vector<float> out(size);
@@ -89,7 +89,7 @@ TEST_CASE("the trace of the smallest sums, which take a shorter path, equals the
   }
 }
 
-TEST_CASE("messages with tags have arrows of their own, also after operations of the same numbers") {
+TEST_CASE("messages with tags have separate arrows, also after operations with the same numbers") {
   const scratch_directory scratch;
   on_ranks(2, [&](thread_rank& me) {
     const auto seen = hocket::traced(me.comm());
@@ -112,7 +112,7 @@ TEST_CASE("messages with tags have arrows of their own, also after operations of
   CHECK(found.arrows_begun == found.arrows_ended);
 }
 
-TEST_CASE("a simulated world is traced in its own time") {
+TEST_CASE("the trace of a simulated world uses simulated time") {
   using traced_domain = hocket::adaptor::traced<hocket::sim::domain>;
   hocket::sim::world world(4);
   std::vector<std::shared_ptr<hocket::adaptor::trace_log>> logs;
@@ -133,7 +133,7 @@ TEST_CASE("a simulated world is traced in its own time") {
   scratch.write("trace.json", hocket::adaptor::trace_json(parts));
   const trace_summary found = read_trace(scratch.path() + "/trace.json");
   CHECK(found.problem == "");
-  CHECK(found.steps == 4 * 2 * 6);  // on each rank: 2 (p-1) messages out, and as many in
+  CHECK(found.steps == 4 * 2 * 6);  // on each rank: 2 (p-1) sends, and as many receives
   CHECK(found.arrows_begun == 4 * 6);
   CHECK(found.arrows_ended == 4 * 6);
   CHECK(found.latest_microseconds == Approx(world.now() * 1e6).epsilon(1e-3));

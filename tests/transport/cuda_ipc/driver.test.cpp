@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The driver as it is found, or not: what is missing is said in words, and the program goes on.
+// Loading the CUDA driver: errors name what is missing, and the program continues.
 #include "support/catch.hpp"
 #include "support/text.hpp"
 
@@ -24,7 +24,7 @@ using ipc::status;
 
 namespace {
 
-// What a driver made of plain functions says when it is asked.
+// The results of a driver made of plain functions.
 int version = 13000;
 int devices = 1;
 status beginning = status::success;
@@ -75,7 +75,7 @@ hocket::failure loading(const answers& of) {
 
 }  // namespace
 
-TEST_CASE("where there is no driver, that is said in words") {
+TEST_CASE("loading fails with an explanation if there is no driver") {
   hocket::failure why;
   const auto found = ipc::driver::load(why, "libcuda_that_is_nowhere.so.1");
   REQUIRE_FALSE(found);
@@ -84,7 +84,7 @@ TEST_CASE("where there is no driver, that is said in words") {
   CHECK(contains(why.message(), "NVIDIA's driver provides this library"));
 }
 
-TEST_CASE("this machine's driver is there, or the reason is") {
+TEST_CASE("loading finds this machine's driver or returns the reason") {
   hocket::failure why;
   const auto found = ipc::driver::load(why);
   CHECK(found.has_value() == !why);
@@ -99,14 +99,14 @@ TEST_CASE("this machine's driver is there, or the reason is") {
   }
 }
 
-TEST_CASE("a library that is no driver is told from one") {
+TEST_CASE("loading fails if the library is not a driver, and the error names a missing symbol") {
   hocket::failure why;
   CHECK_FALSE(ipc::driver::load(why, "libm.so.6"));
   CHECK(why.code == hocket::errc::bad_environment);
   CHECK(contains(why.message(), "cuIpcOpenMemHandle_v2"));
 }
 
-TEST_CASE("one symbol missing is one too many, and is named") {
+TEST_CASE("loading fails if one symbol is missing, and the error names it") {
   std::size_t functions = 0;
   ipc::driver_functions names;
   ipc::for_each_function(names, [&](const char* missing, auto&) {
@@ -119,11 +119,11 @@ TEST_CASE("one symbol missing is one too many, and is named") {
     CHECK(why.code == hocket::errc::bad_environment);
     CHECK(contains(why.reason, std::string("lacks ") + missing + ":"));
   });
-  // Every member of the table is looked up: they are pointers, and nothing else is in there.
+  // Every member of the table is looked up: it contains only pointers.
   CHECK(functions * sizeof(void (*)()) == sizeof(ipc::driver_functions));
 }
 
-TEST_CASE("too old, not starting, no device: each has its words") {
+TEST_CASE("errors distinguish a driver that is too old, does not start, or has no device") {
   CHECK_FALSE(loading({}));
   CHECK_FALSE(loading({.says_version = 12000}));
   CHECK(contains(loading({.says_version = 11080}).message(), "for CUDA 11.8, and 12.0 is the oldest"));
@@ -134,7 +134,7 @@ TEST_CASE("too old, not starting, no device: each has its words") {
   CHECK(loading({.has_devices = 0}).code == hocket::errc::bad_environment);
 }
 
-TEST_CASE("each code becomes a condition of hocket, and never success") {
+TEST_CASE("each code becomes an error condition of hocket") {
   ipc::driver_functions silent;
   silent.get_error_name = &no_text;
   silent.get_error_string = &no_text;
@@ -159,7 +159,7 @@ inline constexpr bool passed_alike =
         (std::is_class_v<Theirs> || std::is_union_v<Theirs>)&&std::is_floating_point_v<Ours> ==
         std::is_floating_point_v<Theirs>;
 
-/// What pointers point at may be opaque, or void.
+/// The types that pointers refer to may be opaque, or void.
 template <class Ours, class Theirs>
 inline constexpr bool pointed_alike = passed_alike<Ours, Theirs>;
 template <class Ours, class Theirs>
@@ -291,7 +291,7 @@ static_assert(is(ipc::wait_then_flush, CU_STREAM_WAIT_VALUE_FLUSH));
 
 }  // namespace
 
-// cuda.h renames a function whose signature has changed: the macro says what the library exports.
+// cuda.h renames a function whose signature has changed: the macro contains the name that the library exports.
 #define HOCKET_TEST_TEXT(...) #__VA_ARGS__
 #define HOCKET_TEST_SYMBOL(function) HOCKET_TEST_TEXT(function)
 

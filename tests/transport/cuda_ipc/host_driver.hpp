@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver of devices that are host memory, for tests where no GPU is. One `host_machine` stands for the machine, and
-/// one `host_driver` for what one of its processes sees; ranks are threads that have one each.
+/// A driver whose devices are host memory, for tests without a GPU. One `host_machine` represents the machine, and one
+/// `host_driver` one of its processes; ranks are threads with one driver each.
 ///
-/// An allocation is a file of memory, and opening its handle maps it once more: peers see each other's bytes at other
-/// addresses, and who reads a mapping that is closed crashes, as a GPU does. What is undefined there, as freeing memory
-/// that is still open elsewhere, is counted here. Work on streams is done at once; or by a thread for each stream
-/// (`queue_streams`); or, where streams are lazy (`be_lazy`), one piece at each question whether it is done, of whichever
-/// stream chance picks.
+/// An allocation is a memory file, and opening its handle maps it again: peers see each other's bytes at different
+/// addresses, and reading a closed mapping crashes, as on a GPU. Operations that are undefined there, such as freeing
+/// memory that is still open elsewhere, are counted. Streams run their work immediately; or in a thread for each stream
+/// (`queue_streams`); or, if they are lazy (`be_lazy`), one task of a random stream at each query.
 ///
 /// Any call can be made to fail: see `inject`.
 #pragma once
@@ -44,7 +43,7 @@ namespace hocket_test {
 namespace ipc = hocket::cuda_ipc;
 using ipc::status;
 
-/// What all processes of the machine share.
+/// The state that all processes of the machine share.
 struct host_machine {
   struct allocation {
     int owner = 0;
@@ -74,10 +73,10 @@ struct host_machine {
 
   std::mutex mutex;
   const int devices;
-  std::map<ipc::address, allocation> allocations;  ///< by their owners' addresses, which no two share
+  std::map<ipc::address, allocation> allocations;  ///< by their owners' addresses, which are all different
   std::uint64_t serials = 0;
   int freed_while_open = 0;
-  int freed_while_used = 0;      ///< or closed, while a queue had work with it
+  int freed_while_used = 0;      ///< or closed, while a queue had tasks that use it
   std::set<host_queue*> queues;  ///< of all processes
   bool peer_access = true;       ///< between devices
 };
@@ -90,7 +89,7 @@ class host_driver {
   host_driver(const host_driver&) = delete;
   host_driver& operator=(const host_driver&) = delete;
   ~host_driver() {
-    // What was abandoned goes with its process: first what still runs, then its memory.
+    // Releases abandoned resources, as at the end of the process: first running streams, then their memory.
     for (const auto& each : queues_) forget(*each);
     queues_.clear();
     for (auto& [at, each] : opened_) ::munmap(reinterpret_cast<void*>(at), each.size);
@@ -101,8 +100,8 @@ class host_driver {
   ipc::process_mark mark() const { return {7, 8, 9, process_}; }
 
   // ---- faults ----
-  /// The call with this number, from 0 on, returns `code`. Releasing calls do what they are asked nevertheless: a driver
-  /// also returns what went wrong before.
+  /// The call with this number, 0 or more, returns `code`. A call that releases a resource still does so, because a
+  /// driver also returns earlier errors.
   void inject(int call, status code) {
     lasts_ = false;
     injected_at_ = call;
@@ -110,7 +109,7 @@ class host_driver {
     calls_ = 0;
     failed_last_ = false;
   }
-  /// The same for all calls from that one on, until faults are forgotten: the context is broken.
+  /// The same for all calls from that one on, until `forget_faults`: the context is broken.
   void break_at(int call, status code) {
     inject(call, code);
     lasts_ = true;
@@ -118,41 +117,41 @@ class host_driver {
   void forget_faults() { inject(-1, status::success); }
   bool has_failed() const { return calls_ > injected_at_ && injected_at_ >= 0; }
   const char* failed_call() const { return failed_call_; }
-  /// What was called next; empty if nothing was.
+  /// Returns the call that followed the failed one; empty if there was none.
   const char* call_after() const { return call_after_; }
-  /// From now on streams do what they are given later: see above.
+  /// Makes streams lazy: see above.
   void be_lazy(unsigned seed) {
     lazy_ = true;
     chance_.seed(seed);
   }
-  /// Work of the caller's own on a stream.
+  /// Adds work of the test to a stream.
   void queue(ipc::stream_handle on, std::function<void()> work) {
     perform(on, {}, [work = std::move(work)] {
       work();
       return true;
     });
   }
-  /// Does all that lazy streams have, as far as it can be done.
+  /// Runs all tasks of lazy streams that can complete.
   void finish_streams() {
     while (do_one()) {}
   }
-  /// The allocation is managed memory from now on.
+  /// Marks the allocation as managed memory.
   void manage(ipc::address base) { managed_.insert(base); }
   void capture(bool is) { capturing_ = is; }
-  /// After so many more copies, what a stream does does not end.
+  /// After this number of copies, the work of streams does not end.
   void stop_streams(int copies = 0) { copies_that_end_ = copies; }
-  /// Says that peers' memory is open, and copies from there bring other bytes, or copies to there get lost.
+  /// Opening peers' memory succeeds, but copies from it return other bytes, or copies to it are lost.
   void spoil_reads() { spoils_reads_ = true; }
   void lose_writes() { loses_writes_ = true; }
-  /// From now on streams are queues that threads work off, and waits wait. Before the first stream is made.
+  /// Makes streams queues with a thread each, in which waits block. Must be called before the first stream is made.
   void queue_streams() { queued_ = true; }
   void has_context(bool has) { current_ = has ? context_of(device_) : nullptr; }
   /// The next allocations have no handles.
   void pool_memory(bool is) { pool_ = is; }
-  /// The next allocation lies where this one was.
+  /// The next allocation has this address.
   void reuse(ipc::address where) { reuse_ = where; }
 
-  // ---- what has happened ----
+  // ---- counters ----
   int opens = 0;   ///< handles opened
   int closes = 0;  ///< and closed
   int device() const { return device_; }
@@ -162,7 +161,7 @@ class host_driver {
   int calls() const { return calls_; }
   int waits_without_flush = 0;   ///< of streams, for words
   int destroyed_while_busy = 0;  ///< streams
-  int copies_of_freed = 0;       ///< from or to pinned memory that was freed before they were done
+  int copies_of_freed = 0;       ///< from or to pinned memory that was freed before they were complete
   int open_now() const { return static_cast<int>(opened_.size()); }
   std::vector<bool> copied_to_host;  ///< for each copy on a stream, in order
   int bad_closes = 0;
@@ -261,7 +260,7 @@ class host_driver {
       default: return status::invalid_value;
     }
   }
-  /// As CUDA's: what it does not know is no error here.
+  /// Unknown memory is not an error, as in CUDA.
   status pointer_get_attributes(unsigned count, ipc::pointer_attribute* which, void** results, ipc::address at) {
     if (const status now = begin("pointer_get_attributes"); now != status::success) return now;
     if (current_ == nullptr) return status::invalid_context;
@@ -302,7 +301,7 @@ class host_driver {
     const std::lock_guard lock(machine_.mutex);
     for (auto& [base, each] : machine_.allocations) {
       if (each.serial != serial) continue;
-      if (each.owner == process_) return status::invalid_context;  // as CUDA: not one's own
+      if (each.owner == process_) return status::invalid_context;  // as in CUDA, a process can't open its own memory
       *result = map(each.file, each.size, 0);
       opened_[*result] = {serial, each.size};
       ++each.opened;
@@ -338,14 +337,14 @@ class host_driver {
     return status::success;
   }
   status stream_get_flags(ipc::stream_handle what, unsigned* result) {
-    if (captured(what)) return static_cast<status>(900);  // as drivers do
+    if (captured(what)) return static_cast<status>(900);  // as in CUDA's driver
     return give("stream_get_flags", result, stream_flags_[what]);
   }
   status stream_destroy(ipc::stream_handle what) {
     const status now = begin("stream_destroy");
     if (streams_.erase(what) == 0) return status::invalid_handle;
     if (queued_ && host_queue::of(what).busy()) {
-      ++destroyed_while_busy;  // it goes on until its process ends
+      ++destroyed_while_busy;  // it continues until its process ends
     } else if (queued_) {
       forget(host_queue::of(what));
       std::erase_if(queues_, [&](const auto& each) { return each->handle() == what; });
@@ -353,7 +352,7 @@ class host_driver {
     return now;
   }
   status stream_query(ipc::stream_handle on) {
-    // How often one asks in vain is a matter of time: only the last question counts.
+    // The number of queries that return not_ready depends on time, so that only the last one is counted.
     if (queued_ && !breaks() && host_queue::of(on).busy()) return status::not_ready;
     const status now = begin("stream_query");
     if (queued_) return now == status::success && host_queue::of(on).busy() ? status::not_ready : now;
@@ -373,14 +372,14 @@ class host_driver {
     const status now = begin("stream_write_value_32");
     return now == status::success ? queue_write(on, at, value) : now;
   }
-  /// A wait for what is not there yet waits in a queue, and else stops the stream for good.
+  /// A wait for a value that is not there yet blocks a queue; other streams stop for good.
   status stream_wait_value_32(ipc::stream_handle on, ipc::address at, std::uint32_t value, unsigned flags) {
     const status now = begin("stream_wait_value_32");
     return now == status::success ? queue_wait(on, at, value, flags) : now;
   }
   status stream_batch_mem_op(ipc::stream_handle on, unsigned count, ipc::word_operation* all, unsigned) {
     if (const status now = begin("stream_batch_mem_op"); now != status::success) return now;
-    if (count > 255) return status::invalid_value;  // as CUDA has it
+    if (count > 255) return status::invalid_value;  // as in CUDA
     for (unsigned i = 0; i < count; ++i) {
       const auto value = static_cast<std::uint32_t>(all[i].value);
       if (all[i].what == ipc::word_wait_32) {
@@ -395,7 +394,7 @@ class host_driver {
     return status::success;
   }
   status thread_exchange_stream_capture_mode(ipc::capture_mode* mode) {
-    const std::string_view before = last_call_;  // who enters a context does so first
+    const std::string_view before = last_call_;  // these precede it when a context is entered
     const bool enters = before == "ctx_get_current" || before == "ctx_set_current";
     const status now =
         begin(enters ? "thread_exchange_stream_capture_mode" : "thread_exchange_stream_capture_mode, back");
@@ -412,7 +411,8 @@ class host_driver {
     if (const status now = begin("stream_wait_event"); now != status::success) return now;
     const auto found = events_.find(which);
     if (found == events_.end()) return status::invalid_handle;
-    if (queued_ && host_queue::of(on).capturing()) return static_cast<status>(905);  // not of this graph
+    if (queued_ && host_queue::of(on).capturing())
+      return static_cast<status>(905);  // the event is not part of this graph
     const recorded done = found->second;
     return perform(on, {}, [done] { return done->load(std::memory_order_acquire); });
   }
@@ -445,15 +445,15 @@ class host_driver {
     do_one();
     return found->second->load(std::memory_order_acquire) ? status::success : status::not_ready;
   }
-  /// Kernels come to the device when they are first launched.
+  /// Kernels are loaded when they are first launched.
   void load_late() { loading_ = ipc::loading_mode::lazy; }
-  /// What the thread may do while another captures.
+  /// Returns the capture mode of the thread.
   ipc::capture_mode mode() const { return mode_; }
-  /// Writes of streams get lost.
+  /// Writes of streams are lost.
   void lose_words() { loses_words_ = true; }
   /// Writes of streams write a word that is larger by one.
   void spoil_words() { spoils_words_ = true; }
-  /// The attribute is not there.
+  /// The device lacks this attribute.
   void lack(ipc::device_attribute what) { lacks_ = what; }
 
  private:
@@ -491,7 +491,7 @@ class host_driver {
 
   using recorded = std::shared_ptr<std::atomic<bool>>;
 
-  /// Now, or when the stream has come to it.
+  /// Runs `attempt` now, or when the stream reaches it.
   template <class Attempt>
   status perform(ipc::stream_handle on, std::vector<host_queue::range> touches, Attempt attempt) {
     const auto found = streams_.find(on);
@@ -504,7 +504,7 @@ class host_driver {
     }
     return status::success;
   }
-  /// Does the first task of one lazy stream that can go on.
+  /// Runs the first task of one lazy stream that can complete it.
   bool do_one() {
     if (copies_that_end_ >= 0 && copies_ > copies_that_end_) return false;
     std::vector<std::deque<host_queue::task>*> waiting;
@@ -536,7 +536,7 @@ class host_driver {
     const std::lock_guard lock(machine_.mutex);
     machine_.queues.erase(&which);
   }
-  /// With the machine's lock.
+  /// The caller must hold the machine's lock.
   void count_uses(const host_queue::range& memory) {
     for (host_queue* const each : machine_.queues) machine_.freed_while_used += each->uses(memory) ? 1 : 0;
   }
@@ -559,7 +559,7 @@ class host_driver {
                                                                       : static_cast<std::int32_t>(seen - value) >= 0;
     });
   }
-  /// All calls fail from some call on.
+  /// Returns whether all calls from some call on fail.
   bool breaks() const { return lasts_ && injected_at_ >= 0; }
   status begin(const char* name) {
     const int call = calls_++;
@@ -601,7 +601,7 @@ class host_driver {
   ipc::context_handle current_ = nullptr;
   std::map<ipc::address, mapping> opened_;
   std::map<void*, std::size_t> pinned_;
-  std::map<ipc::stream_handle, std::deque<host_queue::task>> streams_;  ///< and what lazy ones have to do
+  std::map<ipc::stream_handle, std::deque<host_queue::task>> streams_;  ///< with the tasks of lazy ones
   std::set<ipc::address> managed_;
   bool lazy_ = false;
   bool capturing_ = false;
@@ -635,7 +635,7 @@ class host_driver {
   bool failed_last_ = false;
 };
 
-/// Every code that CUDA 13.0 has, and one that it has not.
+/// Returns every code of CUDA 13.0, and one that does not exist.
 inline std::set<status> every_code() {
   std::set<status> all;
   const auto from_to = [&](int first, int last) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stream of a driver for tests: a queue with a thread that does one task after the other, and tries again what can't
-/// be done yet. It can be captured as a graph is: tasks are written down, and done whenever they are replayed.
+/// A stream of a driver for tests: a queue with a thread that runs one task after the other, and repeats a task that
+/// can't complete yet. It can be captured like a graph: tasks are recorded, and run when they are replayed.
 #pragma once
 
 #include <hocket/transport/cuda_ipc/driver_types.hpp>
@@ -28,7 +28,7 @@ class host_queue {
     std::size_t size = 0;
   };
   struct task {
-    std::function<bool()> attempt;  ///< false: not yet
+    std::function<bool()> attempt;  ///< returns false if the task can't complete yet
     std::vector<range> touches;
 
     bool uses(const range& memory) const {
@@ -81,7 +81,7 @@ class host_queue {
     const std::lock_guard lock(mutex_);
     return !tasks_.empty();
   }
-  /// Whether what is queued touches this memory.
+  /// Returns whether a queued task uses this memory.
   bool uses(const range& memory) {
     const std::lock_guard lock(mutex_);
     return std::any_of(tasks_.begin(), tasks_.end(), [&](const task& each) { return each.uses(memory); });
@@ -110,7 +110,7 @@ class host_queue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<task> tasks_;
-  std::optional<graph> captured_;  ///< used by the thread of the rank alone
+  std::optional<graph> captured_;  ///< used only by the thread of the rank
   bool stopped_ = false;
   std::thread worker_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Mappings of peers' memory: opened once, found again only while they are what they were, closed as often as opened.
+// Mappings of peers' memory are opened once, reused only while their allocation exists, and closed as often as opened.
 #include "support/catch.hpp"
 #include "support/text.hpp"
 #include "transport/cuda_ipc/host_driver.hpp"
@@ -59,7 +59,7 @@ struct pair_of_processes {
 
 }  // namespace
 
-TEST_CASE("many buffers of one allocation are opened once, and each begins where it begins") {
+TEST_CASE("several buffers of one allocation are opened once, and have the right addresses") {
   pair_of_processes two;
   const ipc::address base = allocated(two.peer, 8192);
   put(base, 11);
@@ -77,14 +77,14 @@ TEST_CASE("many buffers of one allocation are opened once, and each begins where
     put(second.data(), 33);
     CHECK(get(base + 4096) == 33);
   }
-  CHECK(two.own.closes == 0);  // kept for the next
+  CHECK(two.own.closes == 0);  // cached for the next use
   CHECK_FALSE(two.kept.close_all());
   CHECK(two.own.closes == 1);
   CHECK(two.peer.mem_free(base) == status::success);
   CHECK(two.machine.freed_while_open == 0);
 }
 
-TEST_CASE("this process's own memory is not opened") {
+TEST_CASE("memory of this process is not opened") {
   pair_of_processes two;
   const ipc::address base = allocated(two.own, 4096);
   cache::lease mine;
@@ -95,7 +95,7 @@ TEST_CASE("this process's own memory is not opened") {
   CHECK(two.own.mem_free(base) == status::success);
 }
 
-TEST_CASE("memory made again at the same address is opened again, and the stale mapping closed") {
+TEST_CASE("new memory at the same address is opened again, and the stale mapping is closed") {
   pair_of_processes two;
   const ipc::address base = allocated(two.peer, 4096);
   const ipc::memory_handle before = described(two.peer, base, 64);
@@ -113,22 +113,22 @@ TEST_CASE("memory made again at the same address is opened again, and the stale 
   CHECK(two.own.closes == 1);
   CHECK(two.own.open_now() == 1);
 
-  // The old handle leads nowhere now: not to the new memory, and not to the old.
+  // The old handle is invalid now: it maps neither the new memory nor the old.
   cache::lease late;
   const auto refused = two.kept.open(before, late);
   CHECK(refused.code == hocket::errc::unreachable);
   CHECK(late.data() == 0);
-  CHECK(get(fresh.data()) == 5);  // in use: stays mapped
+  CHECK(get(fresh.data()) == 5);  // in use, and so still mapped
   fresh = {};
   CHECK(two.own.open_now() == 0);
   CHECK(two.peer.mem_free(base) == status::success);
 }
 
-TEST_CASE("a newer allocation that overlaps older ones closes them, and no others") {
+TEST_CASE("a new allocation closes only the mappings of older ones that it overlaps") {
   pair_of_processes two;
   const ipc::memory_handle real = [&] { return described(two.peer, allocated(two.peer, 4096), 1); }();
   const auto at = [&](std::uint64_t base, std::uint64_t size, std::uint64_t generation) {
-    ipc::memory_handle made = real;  // the double opens whatever handle this is
+    ipc::memory_handle made = real;  // the test double opens any handle
     made.base = base;
     made.size = size;
     made.generation = generation;
@@ -141,7 +141,7 @@ TEST_CASE("a newer allocation that overlaps older ones closes them, and no other
   CHECK(at(1100, 100, 2) == 2);
   CHECK(at(1200, 100, 3) == 3);
   CHECK(at(1300, 100, 4) == 4);
-  CHECK(at(1099, 102, 5) == 2);  // 1000, 1100 and 1200 touch it
+  CHECK(at(1099, 102, 5) == 2);  // overlaps 1000, 1100 and 1200
   CHECK(at(1201, 99, 6) == 3);
   CHECK(at(1000, 99, 7) == 4);
   CHECK(at(0x100, 5000, 8) == 1);
@@ -150,7 +150,7 @@ TEST_CASE("a newer allocation that overlaps older ones closes them, and no other
   CHECK(two.peer.mem_free(real.base) == status::success);
 }
 
-TEST_CASE("what nobody uses goes first, and of that what was used least recently") {
+TEST_CASE("the cache closes the least recently used of the unused mappings") {
   pair_of_processes two(2);
   std::vector<ipc::address> bases;
   std::vector<ipc::memory_handle> handles;
@@ -175,7 +175,7 @@ TEST_CASE("what nobody uses goes first, and of that what was used least recently
   CHECK(touch(1) == 1);  // instead of 2
   CHECK(touch(2) == 1);
 
-  std::vector<cache::lease> all(4);  // in use, they may be more
+  std::vector<cache::lease> all(4);  // mappings in use may exceed the limit
   for (std::size_t i = 0; i < 4; ++i) CHECK_FALSE(two.kept.open(handles[i], all[i]));
   CHECK(two.kept.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(get(all[i].data()) == i);
@@ -187,13 +187,13 @@ TEST_CASE("what nobody uses goes first, and of that what was used least recently
   CHECK(two.machine.freed_while_open == 0);
 }
 
-TEST_CASE("what is found and what is opened again is as a list by last use says") {
+TEST_CASE("the cache opens and reuses mappings like a list ordered by last use") {
   constexpr std::size_t most = 3;
   pair_of_processes two(most);
   std::vector<ipc::memory_handle> handles;
   for (int i = 0; i < 6; ++i) handles.push_back(described(two.peer, allocated(two.peer, 4096), 8));
   std::mt19937 random(3);
-  std::vector<std::size_t> recent;  // the last used first
+  std::vector<std::size_t> recent;  // most recently used first
   for (int step = 0; step < 500; ++step) {
     const std::size_t which = random() % handles.size();
     const auto known = std::find(recent.begin(), recent.end(), which);
@@ -208,7 +208,7 @@ TEST_CASE("what is found and what is opened again is as a list by last use says"
   }
 }
 
-TEST_CASE("what is in use is not closed under its user, and closing says so") {
+TEST_CASE("close_all does not close mappings in use, and reports them") {
   pair_of_processes two;
   const ipc::address base = allocated(two.peer, 4096);
   cache::lease used;
@@ -224,7 +224,7 @@ TEST_CASE("what is in use is not closed under its user, and closing says so") {
   CHECK(two.peer.mem_free(base) == status::success);
 }
 
-TEST_CASE("an ended process's mappings are closed, and no others") {
+TEST_CASE("forget closes only the mappings of that process") {
   pair_of_processes two;
   host_driver third(two.machine, 3);
   const ipc::address of_first = allocated(two.peer, 4096), of_third = allocated(third, 4096);
@@ -241,7 +241,7 @@ TEST_CASE("an ended process's mappings are closed, and no others") {
   CHECK(third.mem_free(of_third) == status::success);
 }
 
-TEST_CASE("a thread without a context opens and closes all the same, and has none afterwards") {
+TEST_CASE("a thread without a context can open and close, and has no context afterwards") {
   pair_of_processes two;
   const ipc::address base = allocated(two.peer, 4096);
   const ipc::memory_handle handle = described(two.peer, base, 8);
@@ -255,7 +255,7 @@ TEST_CASE("a thread without a context opens and closes all the same, and has non
   CHECK(two.peer.mem_free(base) == status::success);
 }
 
-TEST_CASE("a handle that leads out of its allocation is refused") {
+TEST_CASE("a handle that exceeds its allocation is refused") {
   pair_of_processes two;
   const ipc::address base = allocated(two.peer, 4096);
   ipc::memory_handle handle = described(two.peer, base, 8);
@@ -266,7 +266,7 @@ TEST_CASE("a handle that leads out of its allocation is refused") {
   CHECK(two.peer.mem_free(base) == status::success);
 }
 
-TEST_CASE("where there is no room for a mapping, unused ones make some") {
+TEST_CASE("if there is no room for a mapping, the cache closes an unused one") {
   for (const status code : {status::out_of_memory, status::map_failed, status::too_many_peers}) {
     pair_of_processes two;
     const ipc::address first = allocated(two.peer, 4096), second = allocated(two.peer, 4096);
@@ -274,13 +274,13 @@ TEST_CASE("where there is no room for a mapping, unused ones make some") {
     cache::lease used;
     CHECK_FALSE(two.kept.open(to_first, used));
     used = {};
-    two.own.inject(2, code);  // the first two are of the context
+    two.own.inject(2, code);  // the first two calls enter the context
     CHECK_FALSE(two.kept.open(to_second, used));
     CHECK(two.own.has_failed());
     CHECK(std::string(two.own.failed_call()) == "ipc_open_mem_handle");
     CHECK(two.own.open_now() == 1);
     used = {};
-    two.own.break_at(2, code);  // and if that does not help
+    two.own.break_at(2, code);  // if the second attempt fails too
     CHECK(hocket_test::contains(two.kept.open(to_first, used).reason, hocket_test::words_for_failed(two.own, code)));
     CHECK(used.data() == 0);
     two.own.forget_faults();
@@ -290,7 +290,7 @@ TEST_CASE("where there is no room for a mapping, unused ones make some") {
   }
 }
 
-TEST_CASE("whichever call fails with whichever code: a named failure or none, no leak, no wrong bytes") {
+TEST_CASE("if any call fails with any code, the cache reports it or recovers, without leaks or wrong bytes") {
   for (const status code : hocket_test::every_code()) {
     for (int call = 0;; ++call) {
       host_machine machine;
@@ -333,7 +333,7 @@ TEST_CASE("whichever call fails with whichever code: a named failure or none, no
       }
       const std::string_view lost = own.failed_call();
       const bool silent =
-          hocket_test::may_fail_silently(own, code) && lost != "ipc_close_mem_handle";  // close_all tells
+          hocket_test::may_fail_silently(own, code) && lost != "ipc_close_mem_handle";  // close_all reports it
       if (failed && !silent) CHECK(hocket_test::contains(told, hocket_test::words_for_failed(own, code)));
       CHECK(own.opens == own.closes);
       CHECK(own.bad_closes == 0);
@@ -348,7 +348,7 @@ TEST_CASE("whichever call fails with whichever code: a named failure or none, no
   }
 }
 
-TEST_CASE("random use by a model: never a stale byte, never two mappings of one allocation") {
+TEST_CASE("random use gives no stale bytes, and never two mappings of one allocation") {
   std::mt19937 random(7);
   for (int round = 0; round < 20; ++round) {
     pair_of_processes two(1 + random() % 4);
@@ -368,7 +368,7 @@ TEST_CASE("random use by a model: never a stale byte, never two mappings of one 
     for (int step = 0; step < 300; ++step) {
       const std::size_t which = random() % pieces.size();
       switch (random() % 4) {
-        case 0: {  // freed, and made again where it was; not while it is in use
+        case 0: {  // freed, and allocated again at the same address, except while in use
           bool used = false;
           for (const auto& each : leases) used = used || each.second == which;
           if (used) break;
@@ -398,7 +398,7 @@ TEST_CASE("random use by a model: never a stale byte, never two mappings of one 
   }
 }
 
-TEST_CASE("threads may open, use and give back at once") {
+TEST_CASE("threads can open, use and return mappings at the same time") {
   pair_of_processes two(3);
   std::vector<ipc::memory_handle> handles;
   for (std::uint32_t i = 0; i < 5; ++i) {

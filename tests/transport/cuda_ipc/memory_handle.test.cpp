@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What travels for a buffer: made of the driver's answers, as bytes and back, and nothing that leads astray.
+// The handle of a buffer, made of the driver's answers: encoding, decoding, and checks of invalid bytes.
 #include "support/catch.hpp"
 #include "support/text.hpp"
 #include "transport/cuda_ipc/host_driver.hpp"
@@ -49,7 +49,7 @@ bool passes(std::uint64_t base, std::uint64_t size, std::uint64_t offset, std::u
 
 }  // namespace
 
-TEST_CASE("a handle comes out of its bytes as it went in") {
+TEST_CASE("a decoded handle equals the encoded one") {
   const std::vector<std::byte> bytes = ipc::encode(example());
   CHECK(bytes.size() == ipc::encoded_handle_bytes);
   const auto again = ipc::decode(bytes);
@@ -57,7 +57,7 @@ TEST_CASE("a handle comes out of its bytes as it went in") {
   CHECK(*again == example());
 }
 
-TEST_CASE("bytes of another length or format are no handle") {
+TEST_CASE("bytes of another length or format are refused") {
   std::vector<std::byte> bytes = ipc::encode(example());
   for (std::size_t size = 0; size < bytes.size(); ++size) CHECK_FALSE(ipc::decode(std::span(bytes).first(size)));
   bytes.push_back(std::byte{0});
@@ -67,7 +67,7 @@ TEST_CASE("bytes of another length or format are no handle") {
   CHECK_FALSE(ipc::decode(bytes));
 }
 
-TEST_CASE("no handle leads out of its allocation, whatever the sums overflow to") {
+TEST_CASE("a handle that exceeds its allocation is refused, also if sums overflow") {
   CHECK(passes(1, 10, 0, 10));
   CHECK(passes(1, 10, 10, 0));
   CHECK(passes(1, most - 1, 0, most - 1));
@@ -80,7 +80,7 @@ TEST_CASE("no handle leads out of its allocation, whatever the sums overflow to"
   CHECK_FALSE(passes(1, 10, most, 2));
 }
 
-TEST_CASE("of random bytes only sound handles come") {
+TEST_CASE("only sound handles are decoded from random bytes") {
   std::mt19937 random(5);
   int taken = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -96,7 +96,7 @@ TEST_CASE("of random bytes only sound handles come") {
   CHECK(taken < 2000);
 }
 
-TEST_CASE("a buffer is described by its allocation and its place in it") {
+TEST_CASE("a buffer is described by its allocation and its offset") {
   host_machine machine(2);
   host_driver driver(machine, 3, 1);
   ipc::address base = 0;
@@ -117,11 +117,11 @@ TEST_CASE("a buffer is described by its allocation and its place in it") {
   const auto too_long = ipc::describe(driver, base + 4097, 4096, driver.mark(), part);
   CHECK(too_long.code == hocket::errc::invalid_argument);
   CHECK(too_long.reason.find("offset 4097") != std::string::npos);
-  CHECK(part.length == 95);  // a failure leaves what was there
+  CHECK(part.length == 95);  // a failure does not change the handle
   CHECK(driver.mem_free(base) == status::success);
 }
 
-TEST_CASE("memory made again at the same address has another generation and another handle") {
+TEST_CASE("new memory at the same address has another generation and another handle") {
   host_machine machine;
   host_driver driver(machine, 3);
   ipc::address first = 0, second = 0;
@@ -139,7 +139,7 @@ TEST_CASE("memory made again at the same address has another generation and anot
   CHECK(driver.mem_free(second) == status::success);
 }
 
-TEST_CASE("memory that no peer can open is said to be so") {
+TEST_CASE("describe explains why peers can't open host memory and pooled memory") {
   host_machine machine;
   host_driver driver(machine, 3);
   ipc::memory_handle made;
@@ -157,7 +157,7 @@ TEST_CASE("memory that no peer can open is said to be so") {
   CHECK(driver.mem_free(pooled) == status::success);
 }
 
-TEST_CASE("whichever call of the driver fails with whichever code, the failure has a name and no handle comes of it") {
+TEST_CASE("if any call fails with any code, describe reports it and makes no handle") {
   for (const status code : hocket_test::every_code()) {
     host_machine machine;
     host_driver driver(machine, 3);
@@ -184,12 +184,12 @@ TEST_CASE("whichever call of the driver fails with whichever code, the failure h
   }
 }
 
-TEST_CASE("a process knows itself, and takes what it does not know for another") {
+TEST_CASE("a process mark matches only its own process, and an empty mark matches none") {
   const ipc::process_mark own = ipc::own_mark();
   CHECK(own == ipc::own_mark());
   CHECK(own.same_process(ipc::own_mark()));
   ipc::process_mark other = own;
-  ++other.start_time;  // its number was given again
+  ++other.start_time;  // its number was reused
   CHECK_FALSE(own.same_process(other));
   CHECK_FALSE(ipc::process_mark{}.same_process(ipc::process_mark{}));
 }

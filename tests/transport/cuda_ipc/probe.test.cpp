@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether memory can be reached is found out by copying; all ranks come to the same table, and nothing is left behind.
+// The probe finds reachable memory by copies. All ranks get the same table, and all resources are released.
 #include "support/catch.hpp"
 #include "support/text.hpp"
 #include "transport/cuda_ipc/processes.hpp"
@@ -22,7 +22,7 @@ using ipc::status;
 
 namespace {
 
-/// What each rank found, which is the same.
+/// Runs the probe on all ranks, checks that they get the same table, and returns it.
 ipc::reach probed(processes& all, std::chrono::nanoseconds limit = std::chrono::seconds(20)) {
   std::vector<ipc::reach> found(all.size());
   all.run([&](std::size_t rank) {
@@ -56,20 +56,20 @@ TEST_CASE("processes on one device, and on several, reach each other") {
   }
 }
 
-TEST_CASE("threads of one process open nothing of each other, and each pair of processes and devices is tried once") {
+TEST_CASE("threads of one process open nothing of each other, and each pair of processes and devices is tested once") {
   host_machine machine(2);
   // Two processes with two threads on one device each, and a thread of the first process on the other device.
   processes all(machine, {{1, 0}, {1, 0}, {2, 0}, {2, 0}, {1, 1}});
   CHECK(probed(all).complete());
   CHECK(all.driver(0).opens == 1);  // of rank 2
-  CHECK(all.driver(1).opens == 0);  // rank 0 tries for it
+  CHECK(all.driver(1).opens == 0);  // rank 0 tests for it
   CHECK(all.driver(2).opens == 2);  // of ranks 0 and 4
   CHECK(all.driver(3).opens == 0);
   CHECK(all.driver(4).opens == 1);  // of rank 2
   hocket_test::check_clean(machine, all);
 }
 
-TEST_CASE("a driver that promises what it does not keep is found out, on whichever side it is") {
+TEST_CASE("a driver that copies wrong bytes is detected on either side") {
   for (const std::size_t liar : {std::size_t{0}, std::size_t{2}}) {
     host_machine machine;
     processes all(machine, {{1, 0}, {1, 0}, {2, 0}});
@@ -84,7 +84,7 @@ TEST_CASE("a driver that promises what it does not keep is found out, on whichev
   }
 }
 
-TEST_CASE("writes that get lost are found out by the owner, whoever it is") {
+TEST_CASE("lost writes are detected on either side") {
   for (const std::size_t loser : {std::size_t{0}, std::size_t{1}}) {
     host_machine machine;
     processes all(machine, {{1, 0}, {2, 0}});
@@ -96,7 +96,7 @@ TEST_CASE("writes that get lost are found out by the owner, whoever it is") {
   }
 }
 
-TEST_CASE("devices of one process without access to each other are not taken for reachable") {
+TEST_CASE("devices of one process without peer access are not reachable") {
   host_machine machine(2);
   machine.peer_access = false;
   processes all(machine, {{1, 0}, {1, 1}});
@@ -105,7 +105,7 @@ TEST_CASE("devices of one process without access to each other are not taken for
   hocket_test::check_clean(machine, all);
 }
 
-TEST_CASE("a rank whose memory has no handle is named, and the others reach each other") {
+TEST_CASE("a rank whose memory has no handle is named, and the other ranks reach each other") {
   host_machine machine;
   processes all(machine, {{1, 0}, {2, 0}, {3, 0}});
   all.driver(1).pool_memory(true);
@@ -116,7 +116,7 @@ TEST_CASE("a rank whose memory has no handle is named, and the others reach each
   hocket_test::check_clean(machine, all);
 }
 
-TEST_CASE("a copy that does not end makes a reason, not a hang, and what it may use is not freed") {
+TEST_CASE("a copy that does not end leads to a reason within the time limit, and its memory is not freed") {
   host_machine machine;
   processes all(machine, {{1, 0}, {2, 0}, {3, 0}});
   all.driver(2).stop_streams();
@@ -129,10 +129,10 @@ TEST_CASE("a copy that does not end makes a reason, not a hang, and what it may 
   CHECK(machine.freed_while_open == 0);
 }
 
-TEST_CASE("a copy from a peer that does not end leaves the mapping, too") {
+TEST_CASE("the mapping of a copy from a peer that does not end is not closed") {
   host_machine machine;
   processes all(machine, {{1, 0}, {2, 0}});
-  all.driver(1).stop_streams(1);  // after the first copy, which fills its own memory
+  all.driver(1).stop_streams(1);  // after the first copy, which fills the rank's own memory
   const ipc::reach found = probed(all, std::chrono::milliseconds(50));
   CHECK(contains(found.why_not(0, 1), "rank 1 can't reach the device memory of rank 0"));
   CHECK(all.driver(1).opens == 1);
@@ -140,7 +140,7 @@ TEST_CASE("a copy from a peer that does not end leaves the mapping, too") {
   CHECK(machine.freed_while_open == 0);
 }
 
-TEST_CASE("whichever call fails with whichever code: a reason or none, equal on all ranks, and no leak") {
+TEST_CASE("if any call fails with any code, all ranks get the same table, which is complete or has a reason") {
   for (const status code : hocket_test::every_code()) {
     for (int call = 0;; ++call) {
       host_machine machine(2);
@@ -162,7 +162,7 @@ TEST_CASE("whichever call fails with whichever code: a reason or none, equal on 
   }
 }
 
-TEST_CASE("the same between threads of one process on two devices, beside another process") {
+TEST_CASE("a call that fails on a thread leaves no leak, and two other ranks reach each other") {
   for (const status code : {status::out_of_memory, status::not_ready, status::peer_access_already_enabled,
                             status::illegal_address, status::unknown}) {
     for (int call = 0;; ++call) {
@@ -182,7 +182,7 @@ TEST_CASE("the same between threads of one process on two devices, beside anothe
   }
 }
 
-TEST_CASE("blobs from ranks that say nonsense make reasons, and are not followed") {
+TEST_CASE("invalid blobs from ranks lead to reasons") {
   std::string why;
   for (std::size_t size = 0; size < 300; ++size) {
     const std::vector<std::byte> nonsense(size, std::byte{'x'});

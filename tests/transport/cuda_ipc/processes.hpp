@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that stand for processes with devices, each with its own driver on one machine of host memory.
+/// Threads that represent processes with devices. Each has a driver of one machine whose devices are host memory.
 #pragma once
 
 #include "support/catch.hpp"
@@ -50,7 +50,7 @@ class processes {
     };
   }
 
-  /// Runs `body(rank)` on a thread each. What they throw is a failure of the test.
+  /// Runs `body(rank)` on one thread per rank. An exception is a failure of the test.
   void run(const std::function<void(std::size_t)>& body) {
     std::vector<std::string> thrown(size());
     std::vector<std::thread> threads;
@@ -72,7 +72,7 @@ class processes {
   std::vector<std::unique_ptr<host_driver>> drivers_;
 };
 
-/// Checks that nothing is left: neither mappings nor memory nor streams.
+/// Checks that all mappings, memory, streams and events have been released.
 inline void check_clean(host_machine& machine, processes& all) {
   CHECK(machine.allocated() == 0);
   CHECK(machine.freed_while_open == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What streams can do is tried: a promise that is not kept, and a wait that does not end, are found out.
+// Streams are tested for ordered words: a driver that does not order them, or whose wait does not end, is detected.
 #include "support/catch.hpp"
 #include "transport/cuda_ipc/processes.hpp"
 #include "transport/cuda_ipc/silent_calls.hpp"
@@ -33,7 +33,7 @@ struct alone {
 
 }  // namespace
 
-TEST_CASE("who talks to the driver is kept from nothing by captures elsewhere, and leaves the thread as it was") {
+TEST_CASE("a context scope uses the relaxed capture mode, and restores the previous one") {
   alone one;
   {
     const ipc::context_scope scope(one.driver(), one.all.place(0).where);
@@ -43,7 +43,7 @@ TEST_CASE("who talks to the driver is kept from nothing by captures elsewhere, a
   CHECK(one.driver().mode() == ipc::capture_mode::of_all);
 }
 
-TEST_CASE("streams that keep words in order are found to do so, and nothing is left") {
+TEST_CASE("streams that order words are detected, and all resources are released") {
   alone one;
   const ipc::stream_order found = one.asked();
   CHECK(found.words);
@@ -52,7 +52,7 @@ TEST_CASE("streams that keep words in order are found to do so, and nothing is l
   hocket_test::check_clean(one.machine, one.all);
 }
 
-TEST_CASE("a device that has no flush, and needs none, orders words") {
+TEST_CASE("a device without flush orders words") {
   alone one;
   one.driver().lack(ipc::device_attribute::flush_remote_writes);
   const ipc::stream_order found = one.asked();
@@ -61,16 +61,16 @@ TEST_CASE("a device that has no flush, and needs none, orders words") {
   hocket_test::check_clean(one.machine, one.all);
 }
 
-TEST_CASE("words that are not written end in a reason and not in a hang") {
+TEST_CASE("lost words lead to a reason within the time limit") {
   alone one;
   one.driver().lose_words();
   const ipc::stream_order found = one.asked(std::chrono::milliseconds(20));
   CHECK_FALSE(found.words);
   CHECK(found.why_not.find("did not end") != std::string::npos);
-  CHECK(one.machine.allocated() == 1);  // the stream may still look at it
+  CHECK(one.machine.allocated() == 1);  // the stream may still read it
 }
 
-TEST_CASE("streams that write another word than they should do not order words") {
+TEST_CASE("streams that write wrong words are reported as not ordering words") {
   alone one;
   one.driver().spoil_words();
   const ipc::stream_order found = one.asked();
@@ -79,7 +79,7 @@ TEST_CASE("streams that write another word than they should do not order words")
   hocket_test::check_clean(one.machine, one.all);
 }
 
-TEST_CASE("whichever call fails with whichever code: less is there, and nothing is left") {
+TEST_CASE("if any call fails with any code, fewer features are reported, and all resources are released") {
   for (const status code : hocket_test::every_code()) {
     for (int call = 0;; ++call) {
       alone one;
@@ -90,7 +90,7 @@ TEST_CASE("whichever call fails with whichever code: less is there, and nothing 
       const bool all = found.words && found.flushes;
       const bool lost = one.driver().has_failed() && !hocket_test::may_fail_silently(one.driver(), code);
       CHECK((!all || !lost));
-      CHECK((!found.words || found.flushes));  // waits that should flush and don't would order nothing
+      CHECK((!found.words || found.flushes));  // waits without a required flush would not order words
       hocket_test::check_clean(one.machine, one.all);
       if (!one.driver().has_failed()) {
         CHECK(all);

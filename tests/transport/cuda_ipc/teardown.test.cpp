@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ranks go apart in two phases: nothing is freed while a rank that lives has it mapped, and no wait is without an end.
+// Ranks tear down in two phases: memory is not freed while a live rank has it mapped, and all waits have a time limit.
 #include "support/catch.hpp"
 #include "support/text.hpp"
 #include "transport/cuda_ipc/processes.hpp"
@@ -27,7 +27,7 @@ using ipc::status;
 
 namespace {
 
-/// What the ranks of a host see of each other.
+/// The words and the liveness that ranks on one host see of each other.
 struct board {
   std::vector<ipc::teardown_words::word> words;
   std::vector<std::atomic<bool>> dead;
@@ -41,7 +41,7 @@ struct board {
   }
 };
 
-/// A rank with memory that it lends, and mappings of peers' memory.
+/// A rank with memory for its peers, and mappings of peers' memory.
 struct member {
   ipc::mapping_cache<host_driver> kept;
   ipc::peer_visible_memory<host_driver> lent;
@@ -66,7 +66,7 @@ struct member {
   hocket::failure failure;
 };
 
-/// Ranks in processes of their own that have all opened each other's memory.
+/// Ranks in separate processes that have opened each other's memory.
 struct company {
   host_machine machine;
   processes all;
@@ -93,7 +93,7 @@ struct company {
 
 }  // namespace
 
-TEST_CASE("ranks that leave at any time free nothing that is mapped, and everything in the end") {
+TEST_CASE("ranks that leave at different times free no mapped memory, and all memory at the end") {
   for (std::size_t ranks = 1; ranks <= 5; ++ranks) {
     for (std::size_t late = 0; late < ranks; ++late) {
       company all(ranks);
@@ -112,7 +112,7 @@ TEST_CASE("ranks that leave at any time free nothing that is mapped, and everyth
   }
 }
 
-TEST_CASE("a peer that does not come: the wait ends, names it, and frees nothing; later it goes on") {
+TEST_CASE("a teardown that times out names the missing peer and frees no memory, and can be continued later") {
   company all(3);
   CHECK(all[0].leave().code == hocket::errc::timeout);
   const auto late = all[1].leave(std::chrono::milliseconds(20));
@@ -120,7 +120,7 @@ TEST_CASE("a peer that does not come: the wait ends, names it, and frees nothing
   CHECK(late.context.peer == 2);
   CHECK_FALSE(all[1].end.done());
   CHECK(all.machine.allocated() == 3);
-  CHECK(all.all.driver(1).open_now() == 0);  // its own part is done
+  CHECK(all.all.driver(1).open_now() == 0);  // it has closed its own mappings
 
   CHECK_FALSE(all[2].leave());
   CHECK(all.machine.allocated() == 2);
@@ -129,9 +129,9 @@ TEST_CASE("a peer that does not come: the wait ends, names it, and frees nothing
   hocket_test::check_clean(all.machine, all.all);
 }
 
-TEST_CASE("who is told to wait no longer waits as long as streams may need, says why, and can go on later") {
+TEST_CASE("a cancelled teardown waits for the streams' time limit, returns the reason, and can be continued later") {
   company all(2);
-  const auto cancelled = [] { return hocket::make_failure(hocket::errc::aborted, "called off"); };
+  const auto cancelled = [] { return hocket::make_failure(hocket::errc::aborted, "cancelled"); };
   const auto begun = std::chrono::steady_clock::now();
   const auto found = all[0].end(all[0].peers, hocket::deadline::after(std::chrono::seconds(20)), cancelled,
                                 std::chrono::milliseconds(30));
@@ -145,10 +145,10 @@ TEST_CASE("who is told to wait no longer waits as long as streams may need, says
   hocket_test::check_clean(all.machine, all.all);
 }
 
-TEST_CASE("a peer that has died is named, and does not keep memory from being freed") {
+TEST_CASE("a peer that has exited is named, and does not prevent that memory is freed") {
   company all(4);
   all.seen.dead[2] = true;
-  CHECK(all[0].leave().context.peer == 1);  // that lives, and still has it mapped
+  CHECK(all[0].leave().context.peer == 1);  // which is alive, and still has it mapped
   CHECK(all.machine.allocated() == 4);
   CHECK(all[1].leave().context.peer == 3);
   const auto last = all[3].leave();
@@ -158,18 +158,18 @@ TEST_CASE("a peer that has died is named, and does not keep memory from being fr
   CHECK(all[0].leave().code == hocket::errc::peer_lost);
   CHECK(all[1].leave().code == hocket::errc::peer_lost);
   CHECK(all[0].end.done());
-  CHECK(all.machine.allocated() == 1);  // the dead one's
+  CHECK(all.machine.allocated() == 1);  // that of the exited rank
   CHECK(all.all.driver(0).open_now() == 0);
-  CHECK_FALSE(all[0].leave());  // once is enough
+  CHECK_FALSE(all[0].leave());  // the loss is reported only once
 }
 
-TEST_CASE("a peer that has left and ended then is no lost one") {
+TEST_CASE("a peer that exits after it has left is not reported as lost") {
   company all(2);
   CHECK(all[1].leave().code == hocket::errc::timeout);
   all.seen.dead[1] = true;
   CHECK_FALSE(all[0].leave());
 
-  // The word comes while its end is looked at.
+  // The word changes while the caller checks whether the peer has exited.
   board seen(2);
   std::vector<ipc::teardown_words::word*> words{&seen.words[0], &seen.words[1]};
   ipc::teardown_words peers(0, words, [&](int) {
@@ -179,7 +179,7 @@ TEST_CASE("a peer that has left and ended then is no lost one") {
   CHECK(peers.mapping_state_of(1) == ipc::mapping_state::unmapped);
 }
 
-TEST_CASE("who still uses a peer's memory is told, and tells nobody that it does not") {
+TEST_CASE("a rank that still uses a peer's memory gets an error, and does not announce that it has unmapped") {
   company all(2);
   {
     ipc::mapping_cache<host_driver>::lease used;
@@ -193,7 +193,7 @@ TEST_CASE("who still uses a peer's memory is told, and tells nobody that it does
   hocket_test::check_clean(all.machine, all.all);
 }
 
-TEST_CASE("a rank says once that it has unmapped, however often it comes back") {
+TEST_CASE("a rank announces only once that it has unmapped, even if teardown is repeated") {
   struct counting {
     int said = 0;
     ipc::mapping_state other = ipc::mapping_state::mapped;
@@ -213,15 +213,15 @@ TEST_CASE("a rank says once that it has unmapped, however often it comes back") 
   CHECK(peers.said == 1);
 }
 
-TEST_CASE("without a teardown nothing is freed under a peer") {
+TEST_CASE("without a teardown, memory that a peer has mapped is not freed") {
   company all(2);
   all.members[0].reset();
   CHECK(all.machine.freed_while_open == 0);
   CHECK(all.machine.allocated() == 2);
-  CHECK(all.all.driver(0).open_now() == 0);  // what is the peer's was unmapped
+  CHECK(all.all.driver(0).open_now() == 0);  // the peer's memory was unmapped
 }
 
-TEST_CASE("whichever call fails with whichever code: a named failure or none, all unmapped, all freed") {
+TEST_CASE("if any call fails with any code, all memory is unmapped and freed, and failures of clean-up are reported") {
   for (const status code : hocket_test::every_code()) {
     for (int call = 0;; ++call) {
       company all(2);
@@ -234,7 +234,7 @@ TEST_CASE("whichever call fails with whichever code: a named failure or none, al
       CHECK_FALSE(other);
       if (found) CHECK(found.code.category() == hocket::error_category());
       if (found) CHECK_FALSE(found.reason.empty());
-      // Here clean-up is all there is, and what goes wrong is told.
+      // A teardown is only clean-up, and reports its failures.
       const std::string_view lost = all.all.driver(0).failed_call();
       if (failed && hocket_test::cleans_up(lost))
         CHECK(hocket_test::contains(found.reason, hocket_test::words_for_failed(all.all.driver(0), code)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The port of threads as ranks by itself: what transport/concept.hpp asks of every port.
+// The endpoint group of threads as ranks fulfils the requirements of transport/concept.hpp.
 #include "support/catch.hpp"
 
 #include <hocket/core/deadline.hpp>
@@ -22,7 +22,7 @@ using hocket::transport::message_id;
 
 namespace {
 
-/// The ports of one communicator, all driven by the test's own thread.
+/// Opens the endpoint groups of one communicator, which the test's thread uses.
 std::vector<std::unique_ptr<local::endpoint_group>> open_endpoints(int ranks, std::size_t window_bytes = 256) {
   const auto place = std::make_shared<local::world>(ranks);
   const auto members = std::make_shared<std::vector<int>>(static_cast<std::size_t>(ranks));
@@ -53,7 +53,7 @@ struct message {
 
 }  // namespace
 
-TEST_CASE("a message arrives once, in order, and drains when it is released") {
+TEST_CASE("a message arrives once and in order, and is drained when it is released") {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{32}, std::size_t{33}, std::size_t{5000}}) {
     const auto endpoints = open_endpoints(2);
     const message_id id{5, 2};
@@ -78,7 +78,7 @@ TEST_CASE("a message arrives once, in order, and drains when it is released") {
   }
 }
 
-TEST_CASE("a sender is never further ahead than the depth of a channel") {
+TEST_CASE("a sender is ahead by at most the depth of a channel") {
   const auto endpoints = open_endpoints(2);
   const message_id id{1, 0};
   hocket::failure fail;
@@ -98,7 +98,7 @@ TEST_CASE("a sender is never further ahead than the depth of a channel") {
   CHECK(!fail);
 }
 
-TEST_CASE("channels and operations in flight do not meet") {
+TEST_CASE("channels and operations in flight are separate") {
   const auto endpoints = open_endpoints(3);
   hocket::failure fail;
   std::vector<int> values;
@@ -130,7 +130,7 @@ TEST_CASE("channels and operations in flight do not meet") {
   CHECK(!fail);
 }
 
-TEST_CASE("messages of another size or another operation are a mismatch that names the sender") {
+TEST_CASE("a message of another size or operation is a mismatch") {
   const auto endpoints = open_endpoints(2);
   int value = 7;
   hocket::failure fail;
@@ -146,7 +146,7 @@ TEST_CASE("messages of another size or another operation are a mismatch that nam
   CHECK(fail.code == hocket::errc::mismatch);
 }
 
-TEST_CASE("windows are zeroed, aligned, and reached by every rank at the same place") {
+TEST_CASE("windows are zeroed and aligned, and have the same address on all ranks") {
   const auto endpoints = open_endpoints(3, 4096);
   for (int owner = 0; owner < 3; ++owner) {
     std::byte* const window = endpoints[static_cast<std::size_t>(owner)]->window_of(owner);
@@ -156,14 +156,14 @@ TEST_CASE("windows are zeroed, aligned, and reached by every rank at the same pl
   }
 }
 
-TEST_CASE("a published buffer is found again") {
+TEST_CASE("a published buffer can be resolved") {
   const auto endpoints = open_endpoints(2);
   const int value = 3;
   CHECK(endpoints[1]->resolve(0, endpoints[0]->publish(&value, sizeof value)) ==
         reinterpret_cast<const std::byte*>(&value));
 }
 
-TEST_CASE("a rank that was lost breaks the ports of its communicators, and of no others") {
+TEST_CASE("an abandoned rank breaks only the endpoint groups of its communicators") {
   const auto place = std::make_shared<local::world>(3);
   const auto open_alone = [&](int rank) {
     hocket::transport::open_parameters how;
@@ -185,7 +185,7 @@ TEST_CASE("a rank that was lost breaks the ports of its communicators, and of no
   CHECK(fail.context.peer == 0);
 }
 
-TEST_CASE("context numbers are never given twice while they are in use") {
+TEST_CASE("a context number that is in use is never proposed or claimed again") {
   hocket::transport::contexts numbers;
   std::set<std::uint32_t> seen;
   for (int i = 0; i < 10; ++i) CHECK(seen.insert(numbers.propose()).second);
