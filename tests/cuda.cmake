@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #   tests/<folder>/*.test.cu             one program per folder, built by nvcc for the GPUs of CMAKE_CUDA_ARCHITECTURES; its
-#                                        cases tagged [gpu] are a test of their own, which is skipped where no GPU is, and
-#                                        says how many cases that were
-#   tests/<folder>/compile_fail/*.cu     nvcc must refuse them, with the words of their `// expect: REGEX`
-#   include/hocket/**/*.cuh              all compile, together; each alone with HOCKET_NIGHTLY
-#   include/hocket/**/*.hpp              all compile, together
-#   bench/gpu.cu                         compiles with HOCKET_NIGHTLY; it runs where a GPU is, by bench/gpu.sh
+#                                        cases tagged [gpu] are a separate test, which is skipped without a GPU, and
+#                                        reports the number of skipped cases
+#   tests/<folder>/compile_fail/*.cu     nvcc must refuse them with an error that matches their `// expect: REGEX`
+#   include/hocket/**/*.cuh              compiled together; with HOCKET_NIGHTLY, each alone
+#   include/hocket/**/*.hpp              compiled together
+#   bench/gpu.cu                         compiled with HOCKET_NIGHTLY; bench/gpu.sh runs it on machines with a GPU
 #
-# The library itself never asks for the CUDA language: these targets do. Without nvcc the summary says what was left out.
+# Only these targets enable the CUDA language, not the library. Without nvcc, the summary lists what is left out.
 
-# A toolkit that is not on the PATH is found as well.
+# Also finds a toolkit that is not on the PATH.
 if(HOCKET_NVCC AND NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   set(ENV{CUDACXX} "${HOCKET_NVCC}")
 endif()
@@ -20,7 +20,7 @@ endif()
 set(hocket_cuda_missing "")
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 if(NOT HOCKET_NVCC)
-  return() # the summary says so
+  return() # the summary reports it
 elseif("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}" MATCHES "-fsanitize")
   set(hocket_cuda_missing "nvcc has no such sanitizers")
 elseif(NOT TARGET hocket.tests.main)
@@ -42,9 +42,9 @@ if(hocket_cuda_missing)
   return()
 endif()
 
-# Host code of tests: nothing here runs long, and -O2 -g takes half as long again to compile.
+# The host code of these tests runs for a short time, and -O2 -g would take 1.5 times as long to compile.
 set(CMAKE_CUDA_FLAGS_${build_type} "-O1")
-# The language by its flag: CMake 3.25 does not know that nvcc has C++20.
+# Sets the language by its flag: CMake 3.25 does not know that nvcc supports C++20.
 add_library(hocket.tests.cuda INTERFACE)
 target_compile_options(
   hocket.tests.cuda INTERFACE
@@ -80,7 +80,7 @@ foreach(test IN LISTS cuda_tests)
   set_tests_properties("${test}.gpu" PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no GPU for [0-9]+ cases")
 endforeach()
 
-# ---- what nvcc must refuse --------------------------------------------------------------------------------------
+# ---- code that nvcc must refuse ---------------------------------------------------------------------------------
 set(sources "")
 if(NOT HOCKET_TEST_FOLDERS)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cu")
@@ -102,7 +102,7 @@ endforeach()
 # ---- the benchmark of machines with a GPU: compiling is the test, bench/gpu.sh builds what runs -------------------
 if(HOCKET_BUILD_BENCHMARKS AND HOCKET_NIGHTLY AND NOT HOCKET_TEST_FOLDERS)
   add_library(hocket.tests.bench_gpu OBJECT "${PROJECT_SOURCE_DIR}/bench/gpu.cu")
-  target_compile_options(hocket.tests.bench_gpu PRIVATE -Xcompiler=-O0 -Xptxas=-O0) # half the time
+  target_compile_options(hocket.tests.bench_gpu PRIVATE -Xcompiler=-O0 -Xptxas=-O0) # takes half the time
   target_include_directories(hocket.tests.bench_gpu PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   target_link_libraries(hocket.tests.bench_gpu PRIVATE hocket.tests.cuda)
 endif()
@@ -125,7 +125,7 @@ if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
   add_library(hocket.tests.device_headers OBJECT ${sources})
   target_link_libraries(hocket.tests.device_headers PRIVATE hocket.tests.cuda)
 
-  # Those of the host together: their users write sources for nvcc as well, whose front end rewrites them for the compiler.
+  # Host headers together: users also include them in sources for nvcc, whose front end rewrites them for the compiler.
   set(includes "")
   foreach(header IN LISTS hocket_headers)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/include" OUTPUT_VARIABLE name)
@@ -138,7 +138,7 @@ if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
   set_target_properties(hocket.tests.host_headers_for_nvcc PROPERTIES CUDA_ARCHITECTURES 90)
   target_link_libraries(hocket.tests.host_headers_for_nvcc PRIVATE hocket.tests.cuda $<TARGET_NAME_IF_EXISTS:hocket::ucx>)
 
-  # ---- what devices cost those who compile and load -------------------------------------------------------------
+  # ---- compile time and size of device code ---------------------------------------------------------------------
   add_test(
     NAME repository/cuda_include_cost
     COMMAND hocket.tests.include_cost --cuda "${CMAKE_CUDA_COMPILER}" "${PROJECT_SOURCE_DIR}/include"
@@ -151,7 +151,7 @@ if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
             -P "${CMAKE_CURRENT_SOURCE_DIR}/repository/cuda_size.cmake"
   )
   set(tier full)
-  if(HOCKET_NIGHTLY) # which compiles for more architectures
+  if(HOCKET_NIGHTLY) # compiles for more architectures
     set(tier nightly)
   endif()
   hocket_describe_test(repository/cuda_size LABELS repository cuda TIER ${tier} COST thread)

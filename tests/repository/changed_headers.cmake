@@ -2,15 +2,15 @@
 #
 # cmake -D root=<repository> -D compiler=<c++> [-D folders=<include folders>] [-D base=<commit>] -P changed_headers.cmake
 #
-# Compiles each header of the host that differs from `base` as the first, and twice included, line of a translation unit
-# of its own. `base` is where the branch left its upstream, or else the commit before the last one. Passes, in words,
-# where there is no git or no such commit.
+# Compiles each host header that differs from `base` in a separate translation unit, as the first line and included
+# twice. The default of `base` is the merge base with the upstream branch, or else the commit before the last one.
+# Passes with a message if there is no git or no such commit.
 
 cmake_minimum_required(VERSION 3.25)
 
 find_program(git git)
 if(NOT git)
-  message("skipped: no git, so nobody knows which headers have changed")
+  message("skipped: without git, the changed headers are unknown")
   return()
 endif()
 
@@ -41,11 +41,11 @@ endif()
 ask_git(added ls-files --others --exclude-standard -- include)
 string(REGEX REPLACE "\n" ";" headers "${changed};${added}")
 list(FILTER headers INCLUDE REGEX "[.][hi]pp$")
-list(FILTER headers EXCLUDE REGEX "hocket/impl/src") # for separate compilation alone
+list(FILTER headers EXCLUDE REGEX "hocket/impl/src") # only for separate compilation
 
 set(options -std=c++20 -O0 -fsyntax-only -Wall -Wextra "-I${root}/include")
 foreach(folder IN LISTS folders)
-  # The compiler looks into /usr/include by itself, and after its own folders.
+  # The compiler searches /usr/include automatically, after its own folders.
   if(folder AND NOT folder STREQUAL "${root}/include" AND NOT folder STREQUAL "/usr/include")
     list(APPEND options -isystem "${folder}")
   endif()
@@ -70,7 +70,7 @@ set(count 0)
 foreach(header IN LISTS headers)
   string(REGEX REPLACE "^include/" "" name "${header}")
   if((name MATCHES "/ucx[/.]" AND NOT has_ucx) OR (name MATCHES "/nvtx[.]" AND NOT has_nvtx))
-    continue() # the library that it wraps is missing here
+    continue() # the library that it wraps is not installed
   endif()
   compiles(good "#include <${name}>\n#include <${name}>")
   math(EXPR count "${count} + 1")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Prints the table "which conversion do I need" of docs/sharding.md, from the types that the library converts by.
+// Prints the table "which conversion do I need" of docs/sharding.md, computed from the library's types.
 //
 //   conversion_table [--check PAGE]    with --check: fails if the page has another table
 
@@ -62,7 +62,7 @@ void add_row(std::string& table) {
   using conversion = hocket::conversion<"axis", From, To>;
   if constexpr (conversion::allowed) {
     using backward = hocket::backward_t<conversion>;
-    static_assert(backward::allowed, "a conversion whose backward pass is none");
+    static_assert(backward::allowed, "each conversion must have a backward pass");
     table += std::string("| ") + name_of<From>() + " | " + name_of<To>() + " | " + work_of(conversion::kind) + " | " +
              work_of(backward::kind) + " |\n";
   }
@@ -88,7 +88,7 @@ std::string conversion_table() {
   return table;
 }
 
-/// The table on a page, between its two markers.
+/// Returns the table on a page, between its two markers.
 std::string table_on(const char* path) {
   std::ifstream file(path);
   std::stringstream text;

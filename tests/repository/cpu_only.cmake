@@ -3,9 +3,9 @@
 # cmake -D root=REPOSITORY -D compiler=COMPILER -D scratch=FOLDER [-D objdump=OBJDUMP] [-D headers=FOLDER]
 #       [-D ucx_folders=FOLDERS] -P cpu_only.cmake
 #
-# Programs that use the host alone pay nothing for devices: no door but cuda.cuh reads a header of theirs or of CUDA, and a
-# linked program needs and names no library of CUDA. `headers`, if given, come first. UCX's door is looked at where
-# `ucx_folders` is given.
+# Programs without device code have no cost for devices: no umbrella header except cuda.cuh reads a header for devices
+# or of CUDA, and a linked program neither needs nor names a library of CUDA. `headers`, if given, precede the others.
+# Checks ucx.hpp if `ucx_folders` is given.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -33,7 +33,7 @@ foreach(door IN ITEMS hocket sim parallel ucx)
   string(REGEX MATCHALL "[^ \\\n]+" files "${files}")
   list(LENGTH files count)
   if(count LESS 50)
-    message(FATAL_ERROR "${door}.hpp reads ${count} files: that can't be all")
+    message(FATAL_ERROR "${door}.hpp reads only ${count} files: the list is incomplete")
   endif()
   list(FILTER files INCLUDE REGEX "${of_devices}")
   foreach(file IN LISTS files)
@@ -50,7 +50,7 @@ file(STRINGS "${program}" names REGEX "libcuda|libnvidia|cuInit|cuMem")
 if(objdump)
   execute_process(COMMAND "${objdump}" -p "${program}" OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "NEEDED +[^\n]+" needed "${text}")
-  message("a program of the host alone needs: ${needed}")
+  message("a program without device code needs: ${needed}")
   if(NOT needed)
     message(FATAL_ERROR "objdump lists no library that the program needs")
   endif()
@@ -58,10 +58,10 @@ if(objdump)
   list(APPEND names ${needed})
 endif()
 if(names)
-  message("a program of the host alone names ${names}")
+  message("a program without device code names ${names}")
   math(EXPR offences "${offences} + 1")
 endif()
 
 if(offences)
-  message(FATAL_ERROR "${offences} times, a program of the host alone pays for devices")
+  message(FATAL_ERROR "programs without device code have ${offences} costs for devices")
 endif()

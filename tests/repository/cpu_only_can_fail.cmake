@@ -2,7 +2,7 @@
 #
 # cmake -D root=REPOSITORY -D compiler=COMPILER -D scratch=FOLDER -P cpu_only_can_fail.cmake
 #
-# Has a header of the host include one of the devices': cpu_only.cmake must name what is read, and by which doors.
+# Makes a host header include one for devices: cpu_only.cmake must name it, and the umbrella headers that read it.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -14,7 +14,7 @@ execute_process(COMMAND "${CMAKE_COMMAND}" -D "root=${root}" -D "compiler=${comp
                 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 foreach(expectation IN ITEMS "hocket.hpp reads [^\n]*/transport/cuda_ipc/driver.hpp"
                              "parallel.hpp reads [^\n]*/transport/cuda_ipc/driver.hpp"
-                             "a program of the host alone names [^\n]*libcuda")
+                             "a program without device code names [^\n]*libcuda")
   if(status EQUAL 0 OR NOT output MATCHES "${expectation}")
     message(SEND_ERROR "not found: ${expectation}\n${output}")
   endif()

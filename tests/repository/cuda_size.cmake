@@ -2,9 +2,9 @@
 #
 # cmake -D root=REPOSITORY -D nvcc=NVCC -D scratch=FOLDER -D architectures=NUMBERS -P cuda_size.cmake
 #
-# What a program with the door to devices and one all_reduce of float there, staged or bound, carries for devices: at most 300 KB
-# for each architecture. That is all of such a program's code for devices, so what the call adds to another program is no more. Code for
-# the host is not made. A reduction that no one kernel does for all ranks carries none that would: at most three quarters of it.
+# Limits the device code of a program with cuda.cuh and one all_reduce of float on devices, staged or bound, to 300 KB
+# for each architecture. The call adds at most this to another program. A reduce_scatter, which no single kernel does for
+# all ranks, must have at most three quarters of it. Makes no host code.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -13,7 +13,7 @@ set(most 307200)
 file(MAKE_DIRECTORY "${scratch}")
 set(targets "")
 foreach(architecture IN LISTS architectures)
-  string(REGEX MATCH "^[0-9]+[a-z]?" architecture "${architecture}")  # as CMake has them: 90, 90a, 90-real
+  string(REGEX MATCH "^[0-9]+[a-z]?" architecture "${architecture}")  # in CMake's forms: 90, 90a, 90-real
   list(APPEND targets "-gencode=arch=compute_${architecture},code=sm_${architecture}")
 endforeach()
 list(LENGTH architectures count)
@@ -32,7 +32,7 @@ foreach(call IN ITEMS all_reduce bound_all_reduce bound_reduce_scatter)
                   COMMAND_ERROR_IS_FATAL ANY)
   file(SIZE "${code}" size)
   if(size EQUAL 0)
-    message(FATAL_ERROR "nvcc made no code for devices")
+    message(FATAL_ERROR "nvcc made no device code")
   endif()
   math(EXPR each "${size} / ${count}")
   if(call STREQUAL "bound_all_reduce")
@@ -40,8 +40,8 @@ foreach(call IN ITEMS all_reduce bound_all_reduce bound_reduce_scatter)
   elseif(call STREQUAL "bound_reduce_scatter")
     set(most ${less})
   endif()
-  message("the door and one ${call} of float are ${each} bytes for each of ${count} architectures (at most ${most})")
+  message("cuda.cuh and one ${call} of float have ${each} bytes for each of ${count} architectures (at most ${most})")
   if(each GREATER most)
-    message(FATAL_ERROR "that is too much")
+    message(FATAL_ERROR "the device code exceeds the limit")
   endif()
 endforeach()

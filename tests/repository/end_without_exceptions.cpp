@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A mistake in a program without exceptions, which nobody can catch: it ends the program, in words.
+// A misuse in a program without exceptions ends the program with an error text.
 #include <hocket/hocket.hpp>
 
 #include <vector>

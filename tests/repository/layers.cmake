@@ -2,16 +2,15 @@
 #
 # cmake -D root=INCLUDE_FOLDER -P layers.cmake
 #
-# Fails if a header under INCLUDE_FOLDER/hocket includes against the order of the layers, in a circle, through a header for
-# users, or what only other folders may know; and if a workaround does not say what it is for. Prints every offence as
-# FILE: what is wrong.
+# Fails if a header under INCLUDE_FOLDER/hocket includes a header of a later layer, of a circle, for users, or reserved for
+# other folders; and if a workaround lacks its version, symptom or test. Prints each offence as FILE: text.
 
 cmake_minimum_required(VERSION 3.25)
 
-# The folders under hocket/, each a layer of its own: it may include itself and what stands above it, so no two can include
-# each other. Folders detail/ and impl/ belong to the one that they are in. Headers in hocket/ itself and in hocket/impl/ are for
-# users: they may include everything, and no header inside may include one of them. A header may include impl/<its name>.ipp,
-# its definitions, at its end: that is no circle.
+# The folders under hocket/. Each is a layer: it may include itself and the layers above it in this list, so that no two
+# can include each other. Folders detail/ and impl/ belong to their parent folder. Headers in hocket/ itself and in
+# hocket/impl/ are for users: they may include everything, and no other header may include one of them. A header may
+# include impl/<its name>.ipp, its definitions, at its end: that is not a circle.
 set(layers
     "core"
     "core/platform"
@@ -49,7 +48,7 @@ set(layers
     "optimizer"
 )
 
-# Headers from outside that only some folders may include: a pattern of names, the folders, the reason.
+# Headers of other libraries that only some folders may include: a pattern of names, the folders, the reason.
 set(reserved_names "")
 set(reserved_folders "")
 set(reserved_reasons "")
@@ -58,12 +57,12 @@ macro(reserve names folders reason)
   list(APPEND reserved_folders "${folders}")
   list(APPEND reserved_reasons "${reason}")
 endmacro()
-reserve("^uc[pstm]/" "^transport/ucx/" "only transport/ucx knows UCX")
-reserve("^(cuda|cub/|thrust/|cooperative_groups)" "^transport/cuda_ipc/|[.]cuh$" "only transport/cuda_ipc and .cuh files know CUDA")
-reserve("^nvtx3/" "^group/nvtx[.]hpp$" "only group/nvtx.hpp knows NVTX")
+reserve("^uc[pstm]/" "^transport/ucx/" "only transport/ucx may use UCX")
+reserve("^(cuda|cub/|thrust/|cooperative_groups)" "^transport/cuda_ipc/|[.]cuh$" "only transport/cuda_ipc and .cuh files may use CUDA")
+reserve("^nvtx3/" "^group/nvtx[.]hpp$" "only group/nvtx.hpp may use NVTX")
 reserve("^(iostream|format)$" "^$" "it is too slow to compile for a library header")
 reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|spawn|semaphore|dirent|termios|syslog|time)[.]h$"
-        "^(core/platform|bootstrap|transport)/" "system headers stay in core/platform, bootstrap and transport")
+        "^(core/platform|bootstrap|transport)/" "only core/platform, bootstrap and transport may use system headers")
 
 cmake_path(ABSOLUTE_PATH root)
 set(offences 0)
@@ -79,18 +78,18 @@ foreach(folder IN LISTS layers)
   math(EXPR number "${number} + 1")
 endforeach()
 
-# Sets `result` to the folder of `header` that stands in the list, or should.
+# Sets `result` to the folder of `header` that must be in the list.
 function(folder_of result header)
   cmake_path(GET header PARENT_PATH folder)
   string(REGEX REPLACE "/(detail|impl)$" "" folder "${folder}")
   set(${result} "${folder}" PARENT_SCOPE)
 endfunction()
 
-# Sets `result` to the names that `header` includes. There is one way to write an include: what is written otherwise could
-# hide where it leads.
+# Sets `result` to the names that `header` includes. Includes must be written in one way, because others could hide the
+# included file.
 function(includes_in result header)
   file(READ "${root}/hocket/${header}" text)
-  string(REGEX REPLACE "[][;]" " " text "${text}") # which mean something in a list
+  string(REGEX REPLACE "[][;]" " " text "${text}") # which have a meaning in lists
   string(REGEX MATCHALL "[^\n]*#[ \t]*(include|import)[^\n]*" lines "${text}")
   set(names "")
   foreach(line IN LISTS lines)
@@ -115,7 +114,7 @@ foreach(file IN LISTS files)
   if(file MATCHES "^hocket/(.*[.](hpp|ipp|cuh))$")
     list(APPEND headers "${CMAKE_MATCH_1}")
   else()
-    offence("${file}" "is no header of hocket: these are hocket/*.hpp, *.ipp and *.cuh")
+    offence("${file}" "is not a header of hocket: only hocket/*.hpp, *.ipp and *.cuh are")
   endif()
 endforeach()
 if(NOT headers)
@@ -128,13 +127,13 @@ foreach(header IN LISTS headers)
   if(folder MATCHES "^(impl)?$")
     set(is_for_users TRUE)
   elseif(NOT DEFINED "layer_of_${folder}")
-    offence("${header}" "the folder ${folder}/ is no layer: add it to tests/repository/layers.cmake")
+    offence("${header}" "the folder ${folder}/ is not a layer: add it to tests/repository/layers.cmake")
     continue()
   endif()
   if(folder MATCHES "/workarounds$")
     file(READ "${root}/hocket/${header}" text)
     if(NOT text MATCHES "\n/// Version: .*\n/// Symptom: .*\n/// Test: ")
-      offence("${header}" "a workaround says in its first comment \"Version:\", \"Symptom:\" and \"Test:\", in this order")
+      offence("${header}" "the first comment of a workaround must contain \"Version:\", \"Symptom:\" and \"Test:\", in this order")
     endif()
   endif()
 
@@ -151,7 +150,7 @@ foreach(header IN LISTS headers)
         endif()
       endforeach()
       if(included MATCHES "[/.]" AND NOT is_known)
-        offence("${header}" "includes <${included}>, which is not of the standard library, nor of Linux, UCX or CUDA")
+        offence("${header}" "includes <${included}>, which belongs neither to the standard library nor to Linux, UCX or CUDA")
       endif()
       continue()
     endif()
@@ -178,7 +177,8 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-# Circles: take away headers that include none of those left, until nothing changes. What stays is on, or behind, one.
+# Circles: removes headers that include none of the remaining ones, until nothing changes. The rest is in a circle, or
+# includes one.
 set(left ${headers})
 set(count_before -1)
 list(LENGTH left count)

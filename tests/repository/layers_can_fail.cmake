@@ -2,7 +2,7 @@
 #
 # cmake -D scratch=FOLDER -P layers_can_fail.cmake
 #
-# Feeds layers.cmake one small tree per offence, and one without any: it must tell them apart, and say what is wrong.
+# Runs layers.cmake on a small tree for each offence, and on one without: it must distinguish them, and name each.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -15,8 +15,8 @@ function(header name)
   file(WRITE "${scratch}/hocket/${name}" "${text}")
 endfunction()
 
-# Checks the tree that was written since the last call: layers.cmake must print `expectation`, or find nothing if that
-# is empty.
+# Checks the tree that was written since the last call: layers.cmake must print `expectation`, or succeed if that is
+# empty.
 function(check expectation)
   execute_process(COMMAND "${CMAKE_COMMAND}" -D "root=${scratch}" -P "${CMAKE_CURRENT_LIST_DIR}/layers.cmake"
                   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -57,7 +57,7 @@ header(transport/local/domain.hpp <hocket/engine/machine.hpp>)
 header(engine/machine.hpp)
 check("transport/local/domain.hpp: .*engine/ is a later layer than transport/")
 
-# Two folders that include each other, though no header does.
+# Two folders that include each other, without a circle of headers.
 header(engine/machine.hpp <hocket/communicator/state.hpp>)
 header(communicator/state.hpp)
 header(communicator/split.hpp <hocket/engine/drive.hpp>)
@@ -69,7 +69,7 @@ header(transport/cuda_ipc/group.hpp)
 check("transport/ucx/domain.hpp: .*transport/cuda_ipc/ is a later layer than transport/ucx/")
 
 header(transport/ucx/workarounds/version.hpp)
-check("workarounds/version.hpp: a workaround says")
+check("workarounds/version.hpp: the first comment of a workaround must")
 
 header(plan/a.hpp <hocket/plan/b.hpp>)
 header(plan/b.hpp <hocket/plan/c.hpp>)
@@ -82,16 +82,16 @@ header(hocket.hpp)
 check("engine/machine.hpp: .*which is for users")
 
 header(engine/machine.hpp <ucp/api/ucp.h>)
-check("engine/machine.hpp: .*only transport/ucx knows UCX")
+check("engine/machine.hpp: .*only transport/ucx may use UCX")
 
 header(engine/machine.hpp <cuda_runtime.h>)
-check("engine/machine.hpp: .*know CUDA")
+check("engine/machine.hpp: .*may use CUDA")
 
 header(engine/machine.hpp <sys/mman.h>)
-check("engine/machine.hpp: .*system headers stay")
+check("engine/machine.hpp: .*may use system headers")
 
 header(core/json.hpp <boost/json.hpp>)
-check("core/json.hpp: .*not of the standard library")
+check("core/json.hpp: .*neither to the standard library")
 
 header(engine/machine.hpp <iostream>)
 check("engine/machine.hpp: .*too slow to compile")
@@ -103,7 +103,7 @@ check("kernel/host/copy.hpp: .*without nvcc")
 header(plan/plan.hpp <hocket/plan/missing.hpp>)
 check("plan/plan.hpp: .*does not exist")
 
-# Folders inside others.
+# Nested folders.
 header(schedule/greedy.hpp <hocket/schedule/lower/lower.hpp>)
 header(schedule/lower/lower.hpp)
 check("schedule/greedy.hpp: .*schedule/lower/ is a later layer than schedule/")
@@ -113,7 +113,7 @@ header(collective/device/memory.hpp <hocket/collective/detail/misuse.hpp>)
 header(collective/detail/misuse.hpp)
 check("collective/device/memory.hpp: .*collective/ is a later layer.*collective/host/run.hpp: .*collective/device/ is a later")
 
-# Ways to write an include that could hide it.
+# Includes that are written in ways that could hide the included file.
 foreach(include IN ITEMS "\"other.hpp\"" "OTHER_HEADER" "<hocket/plan/../core/error.hpp>" "<hocket//core/error.hpp>"
                          "<./hocket/core/error.hpp>")
   header(core/error.hpp)
@@ -146,12 +146,12 @@ check("plan/plan.hpp: .*is for users")
 
 header(plan/plan.hpp)
 file(WRITE "${scratch}/hocket/plan/plan.inl" "")
-check("hocket/plan/plan.inl: is no header")
+check("hocket/plan/plan.inl: is not a header")
 
 header(misc/helper.hpp)
-check("misc/helper.hpp: the folder misc/ is no layer")
+check("misc/helper.hpp: the folder misc/ is not a layer")
 
 header(plan/misc/helper.hpp)
-check("plan/misc/helper.hpp: the folder plan/misc/ is no layer")
+check("plan/misc/helper.hpp: the folder plan/misc/ is not a layer")
 
 check("no headers under")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls of every kind, to be compiled without exceptions and with all warnings: what only headers say is not
-// instantiated.
+// Calls of each kind, compiled without exceptions and with all warnings, because including the headers alone does not
+// instantiate templates.
 #include <hocket/hocket.hpp>
 
 #include <functional>

@@ -2,7 +2,7 @@
 #
 # cmake -D program=hocket.tests.old_names -D scratch=FOLDER -P old_names_can_fail.cmake
 #
-# The test of old names finds them in code, with file, line and the new name, and leaves ordinary words alone.
+# The test of old names must report them in code with file, line and new name, and ignore ordinary words.
 
 set(names "${CMAKE_CURRENT_LIST_DIR}/old_names/names.txt")
 
@@ -14,14 +14,14 @@ function(check path content expected)
   )
   if(expected STREQUAL "")
     if(NOT code EQUAL 0)
-      message(FATAL_ERROR "${path} was found fault with, and has none:\n${content}\n${printed}")
+      message(FATAL_ERROR "${path} is rejected, and has no old name:\n${content}\n${printed}")
     endif()
   elseif(code EQUAL 0 OR NOT printed MATCHES "${expected}")
-    message(FATAL_ERROR "${path} should have been found fault with (${expected}):\n${content}\n${printed}")
+    message(FATAL_ERROR "${path} must be rejected (${expected}):\n${content}\n${printed}")
   endif()
 endfunction()
 
-# Words of their own, qualified ones, and those that are refused in some folders alone.
+# Single words, qualified names, and words that are refused only in some folders.
 check("include/hocket/x.hpp" "// a line\nint whom_to_blame();\n" "include/hocket/x.hpp:2: whom_to_blame is now find_culprit")
 check("tools/x.cpp" "using ranks = communicator<hocket::local::wire>;\n" "tools/x.cpp:1: local::wire is now domain")
 check("examples/x.cpp" "auto a = hocket::plan ::\n  any(b);\n" "examples/x.cpp:1: plan::any is now any_algorithm")
@@ -33,7 +33,7 @@ check("docs/x.md" "~~~\nplan::verb x;\n~~~\n" "docs/x.md:2: verb is now action_k
 check("tools/x.cpp" "struct standing {};\n" "tools/x.cpp:1: standing is now")
 check("docs/x.md" "    #include <hocket/communicator/split.hpp>\n" "x.md:1: hocket/communicator/split is now hocket/group/split")
 check("examples/x.cpp" "#include <hocket/communicator/split.hpp>\n" "x.cpp:1: hocket/communicator/split is now")
-# After what could hide them.
+# Names after literals and comments that could hide them.
 check("include/hocket/x.hpp" "auto a = 1'000; int kept_objects;\n" "x.hpp:1: kept_objects is now")
 check("include/hocket/x.hpp" "auto a = R\"(\")\"; int kept_objects;\n" "x.hpp:1: kept_objects is now")
 check("include/hocket/x.hpp" "auto a = \"\\\"\"; /* \" */ int kept_objects;\n" "x.hpp:1: kept_objects is now")

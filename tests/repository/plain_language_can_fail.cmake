@@ -2,7 +2,7 @@
 #
 # cmake -D program=hocket.tests.plain_language -D scratch=FOLDER -P plain_language_can_fail.cmake
 #
-# The test of plain language finds phrases in comments, strings and pages, with file, line and what to write, and ignores code.
+# The test of plain language must report phrases in comments, strings and pages with an alternative, and ignore code.
 
 set(phrases "${CMAKE_CURRENT_LIST_DIR}/plain_language/phrases.txt")
 
@@ -21,7 +21,7 @@ function(check path content expected)
   endif()
 endfunction()
 
-# Comments, also across lines and in upper case, and strings, also where the compiler joins two.
+# Comments, also across lines and in upper case, and strings, also those that the compiler joins.
 check("include/hocket/x.hpp" "int a;\n/// Every rank but for one.\n" "x.hpp:2: \"but for\": write \"except\"")
 check("include/hocket/x.hpp" "/// Every rank but\n  /// for one.\n" "x.hpp:1: \"but for\"")
 check("include/hocket/x.ipp" "/* Whom\n it concerns */\n" "x.ipp:1: \"whom\"")
@@ -31,7 +31,7 @@ check("include/hocket/x.cuh" "auto a = 1'000; auto b = '\"'; // in vain\n" "x.cu
 # Pages.
 check("docs/x.md" "Polls in\nvain.\n" "docs/x.md:1: \"in vain\"")
 check("README.md" "```\nx\n```\nNobody waits.\n" "README.md:4: \"nobody\": write \"no rank, no caller\"")
-# Code, parts of words, and words that a full stop parts.
+# Code, parts of words, and words on both sides of a full stop.
 check("include/hocket/x.hpp" "int nobody, whom; // see `whom` and nobody_else\n" "")
 check("include/hocket/x.hpp" "// The call goes. On every rank.\nint a; // but\nint b; // for\n" "")
 check("docs/x.md" "Call `nobody()`.\n\n    int whom;\n\n~~~\nin vain\n~~~\n" "")

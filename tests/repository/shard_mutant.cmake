@@ -2,7 +2,7 @@
 #
 # cmake -D mutated=FOLDER -D root=REPOSITORY -D compiler=COMPILER -D static=FILE -P shard_mutant.cmake
 #
-# Succeeds if `static` does not compile with the headers in `mutated` before the others, by its own assertions alone.
+# Succeeds if `static` does not compile with the headers in `mutated` before the others, only because of its assertions.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -15,6 +15,6 @@ string(REPLACE ";" "," output "${output}")
 string(REGEX MATCHALL "[^\n]* error: [^\n]*" errors "${output}")
 foreach(error IN LISTS errors)
   if(NOT error MATCHES "static(_| )assert")
-    message(FATAL_ERROR "the mutant is no program: ${error}")
+    message(FATAL_ERROR "the mutant has another error: ${error}")
   endif()
 endforeach()

@@ -3,12 +3,12 @@
 # cmake -D root=REPOSITORY -D compiler=COMPILER -D scratch=FOLDER [-D static=FILE] [-D compile_fail=FOLDER]
 #       [-D only=REGEX] -P shard_mutations.cmake
 #
-# Whether a refusal that is lost would be noticed. Takes every refusal out of the rules and conversions of shard/, one
-# at a time: then tests/static/shard_rules.static.cpp must not compile any more. Every sentence of a static_assert in mesh/
-# and shard/, and every one that a function there returns, must be the one that some test under tests/compile_fail
-# expects: without it, that test fails. Those that a function returns are taken out, one at a time, to see that it does, or
-# that tests/static/tensor_traits.static.cpp does not compile where the same is said elsewhere, too.
-# With `only`, no other refusals and sentences than those that match it are taken out.
+# Checks that tests detect a lost refusal. Removes each refusal from the rules and conversions of shard/, one at a time:
+# then tests/static/shard_rules.static.cpp must not compile. Each sentence of a static_assert in mesh/ and shard/, and
+# each one that a function there returns, must be expected by a test under tests/compile_fail, which fails without it.
+# Removes those that a function returns, one at a time, to check that a test fails, or that
+# tests/static/tensor_traits.static.cpp does not compile if other code reports the same misuse. With `only`, removes
+# only the refusals and sentences that match it.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -39,7 +39,7 @@ foreach(test IN LISTS tests)
 endforeach()
 list(REMOVE_DUPLICATES expectations)
 
-# Joins the literals in a text, of which one may go on in the next line. Semicolons and brackets would confuse lists.
+# Joins the literals in a text, which may continue in the next line. Replaces characters that have a meaning in lists.
 macro(simplify variable)
   string(REGEX REPLACE "\\\\\"" "'" ${variable} "${${variable}}")
   string(REGEX REPLACE "\"[ \n]+\"" "" ${variable} "${${variable}}")
@@ -48,7 +48,7 @@ macro(simplify variable)
   string(REPLACE "]" ")" ${variable} "${${variable}}")
 endmacro()
 
-# Sentences end a static_assert, or are what a function returns where core/explanation.hpp is included.
+# A sentence ends a static_assert, or is returned by a function in a header that includes core/explanation.hpp.
 set(sentences "")
 file(GLOB_RECURSE sources "${headers}/mesh/*.hpp" "${headers}/shard/*.hpp")
 foreach(source IN LISTS sources)
@@ -74,8 +74,8 @@ if(count EQUAL 0)
   message(FATAL_ERROR "no sentences under ${headers}")
 endif()
 
-# An expectation stands for the sentence that it matches, if it matches no other. A sentence that stands in several places
-# needs as many tests.
+# An expectation covers the sentence that it matches, if it matches no other. A sentence in several places needs as many
+# tests.
 set(distinct ${sentences})
 list(REMOVE_DUPLICATES distinct)
 foreach(sentence IN LISTS distinct)
@@ -101,15 +101,15 @@ foreach(sentence IN LISTS distinct)
   string(REGEX MATCHALL "[|]" count "${expected_by_${sentence}}")
   list(LENGTH count count)
   if(count LESS places_${sentence})
-    report("no test under compile_fail/ expects this sentence, and only it, for each place where it stands: ${sentence}")
+    report("too few tests under compile_fail/ expect only this sentence, one for each place that contains it: ${sentence}")
   endif()
 endforeach()
 list(LENGTH sentences count)
 message("${count} sentences")
 
 # ---- mutants ----------------------------------------------------------------------------------------------------
-# Writes a header below `scratch` for each refusal that `refusal` finds between `begin` and `end` in `header`, with
-# `allowed` in its place, and appends them to `mutants`.
+# Writes a header below `scratch` for each refusal that `refusal` matches between `begin` and `end` in `header`, with
+# `allowed` in its place, and appends the refusals to `mutants`.
 function(mutate header begin end refusal allowed)
   file(READ "${headers}/${header}" text)
   string(FIND "${text}" "${begin}" at)
@@ -147,7 +147,7 @@ function(mutate header begin end refusal allowed)
   set(mutants "${mutants}" PARENT_SCOPE)
 endfunction()
 
-# The same for each sentence that a function of `header` returns, with nothing in its place. Appends to `mutants`, to
+# The same for each sentence that a function of `header` returns, replaced by an empty result. Appends to `mutants`, to
 # `mutated_headers`, and to `mutants_cases` the tests that expect the sentence.
 function(mutate_sentences header)
   file(READ "${headers}/${header}" text)
@@ -206,7 +206,7 @@ if(count EQUAL 0)
   message(FATAL_ERROR "no refusals under ${headers}")
 endif()
 
-# Two compilers at once: the commands of one execute_process run side by side.
+# Runs two compilers at the same time: the commands of one execute_process run in parallel.
 function(command_for result number)
   set(command "")
   if(number LESS count)
@@ -235,7 +235,7 @@ while(number LESS count)
   foreach(result IN LISTS results)
     if(NOT result EQUAL 0)
       list(GET mutants ${number} mutant)
-      report("no test notices that this refusal is gone: ${mutant}\n${output}")
+      report("no test fails without this refusal: ${mutant}\n${output}")
     endif()
     math(EXPR number "${number} + 1")
   endforeach()
@@ -243,5 +243,5 @@ endwhile()
 message("${count} refusals")
 
 if(offences GREATER 0)
-  message(FATAL_ERROR "${offences} of them would not be missed")
+  message(FATAL_ERROR "tests would not detect the loss of ${offences} of them")
 endif()

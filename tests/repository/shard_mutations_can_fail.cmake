@@ -2,14 +2,14 @@
 #
 # cmake -D root=REPOSITORY -D compiler=COMPILER -D scratch=FOLDER -P shard_mutations_can_fail.cmake
 #
-# Takes tests away, of a rule, of a conversion and of sentences: shard_mutations.cmake must miss each, and say which.
+# Removes tests of a rule, of a conversion and of sentences: shard_mutations.cmake must report each of them.
 
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE "${scratch}")
 
-# `static` without the lines that match `lost`, and the misuses without the file `lost_misuse`: then
-# shard_mutations.cmake, with the refusals that match `only`, must print `expectation`.
+# Removes the lines that match `lost` from `static`, and the misuse `lost_misuse`: then shard_mutations.cmake, with the
+# refusals that match `only`, must print `expectation`.
 function(check lost lost_misuse only expectation)
   file(READ "${root}/tests/static/shard_rules.static.cpp" text)
   if(lost)
@@ -21,7 +21,7 @@ function(check lost lost_misuse only expectation)
   if(lost_misuse)
     file(REMOVE "${scratch}/compile_fail/${lost_misuse}")
   endif()
-  if(ARGN) # what one test expects from now on
+  if(ARGN) # a misuse, and its new expectation
     list(GET ARGN 0 misuse)
     list(GET ARGN 1 expected)
     file(READ "${scratch}/compile_fail/${misuse}" text)
@@ -35,17 +35,17 @@ function(check lost lost_misuse only expectation)
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output
   )
   if(expectation STREQUAL "" AND NOT status EQUAL 0)
-    message(SEND_ERROR "something was missed, and nothing is:\n${output}")
+    message(SEND_ERROR "a missing test was reported, but none is missing:\n${output}")
   elseif(NOT expectation STREQUAL "" AND (status EQUAL 0 OR NOT output MATCHES "${expectation}"))
     message(SEND_ERROR "not found: ${expectation}\n${output}")
   endif()
 endfunction()
 
 check("" "" partial_times_partial "")
-check(partial_times_partial "" partial_times_partial "this refusal is gone: shard/rules.hpp:[0-9]+: .*it compiled")
-check("static_assert.agrees.redistributions" "" made_partial "this refusal is gone: shard/conversion_rules.hpp")
-check("" shard/norm_over_two_meshes.cpp partial_times_partial "expects this sentence.*call squared_norm for each")
-check("" shard/partial_by_two_reductions.cpp partial_times_partial "for each place where it stands: partial results of two")
+check(partial_times_partial "" partial_times_partial "without this refusal: shard/rules.hpp:[0-9]+: .*it compiled")
+check("static_assert.agrees.redistributions" "" made_partial "without this refusal: shard/conversion_rules.hpp")
+check("" shard/norm_over_two_meshes.cpp partial_times_partial "expect only this sentence.*call squared_norm for each")
+check("" shard/partial_by_two_reductions.cpp partial_times_partial "for each place that contains it: partial results of two")
 check("" "" "go in braces: mesh" "")
-check("" "" "go in braces: mesh" "this refusal is gone: mesh/mesh_diagnostics.hpp" mesh/extents_without_braces.cpp
+check("" "" "go in braces: mesh" "without this refusal: mesh/mesh_diagnostics.hpp" mesh/extents_without_braces.cpp
       "go in braces: mesh|error: ")

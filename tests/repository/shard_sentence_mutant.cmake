@@ -3,9 +3,9 @@
 # cmake -D mutated=FOLDER -D header=FILE -D root=REPOSITORY -D compiler=COMPILER -D compile_fail=FOLDER -D cases=FILE|...
 #       -P shard_sentence_mutant.cmake
 #
-# Succeeds if one of the misuses `cases` compiles, or loses the sentence that it expects, with the headers in `mutated`
-# before the others, of which `header` is one and compiles. If all still have it, as something else says it, too, then the
-# assertions about type traits must fail.
+# Succeeds if one of the misuses `cases` compiles, or loses its expected sentence, with the headers in `mutated` before
+# the others. One of these is `header`, which must compile. If all misuses still have their sentence, because other code
+# contains it, then the assertions about type traits must fail.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -14,7 +14,7 @@ file(WRITE "${mutated}/alone.cpp" "#include <${header}>\n")
 execute_process(COMMAND ${command} "${mutated}/alone.cpp" RESULT_VARIABLE status OUTPUT_VARIABLE output
                 ERROR_VARIABLE output)
 if(NOT status EQUAL 0)
-  message(FATAL_ERROR "the mutant is no program: ${output}")
+  message(FATAL_ERROR "the mutant does not compile: ${output}")
 endif()
 
 string(REGEX MATCHALL "[^|]+" cases "${cases}")
@@ -31,5 +31,5 @@ endforeach()
 execute_process(COMMAND ${command} "${root}/tests/static/tensor_traits.static.cpp" RESULT_VARIABLE status
                 OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(NOT output MATCHES "tensor_traits.static.cpp:[0-9:]+ error: static(_| )assert")
-  message(FATAL_ERROR "it is still said of ${cases}, and of type traits")
+  message(FATAL_ERROR "no misuse and no type trait detects the mutant: ${cases}")
 endif()

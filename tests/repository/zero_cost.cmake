@@ -3,14 +3,14 @@
 # cmake -D root=REPOSITORY -D compiler=COMPILER -D objdump=OBJDUMP -D scratch=FOLDER [-D headers=FOLDER]
 #       -P zero_cost.cmake
 #
-# What types decide costs nothing when the program runs: compiles zero_cost/pairs.cpp as users do, -O2, and compares the
-# instructions of each typed::X with those of bare::X. They must be equal up to the names of registers and to addresses:
-# of jumps, constants and source locations. What is called must have the same name. `headers`, if given, come first.
+# Decisions by types have no cost at run time: compiles zero_cost/pairs.cpp like a user, with -O2, and compares the
+# instructions of each typed::X with those of bare::X. They may differ only in the names of registers and in addresses of
+# jumps, constants and source locations. Called functions must have the same names. `headers`, if given, come first.
 
 cmake_minimum_required(VERSION 3.25)
 
-# Functions whose typed form may have more instructions, and how many; the comments in pairs.cpp say what for. They must
-# call what is called by hand.
+# Functions whose typed form may have more instructions, and how many; the comments in pairs.cpp state why. They must
+# make the same calls as the functions written by hand.
 set(allowed_unknown_gather 13)
 set(allowed_unknown_scatter 14)
 set(allowed_product 6)
@@ -43,13 +43,13 @@ foreach(function IN LISTS functions)
   set(part "${CMAKE_MATCH_3}")
   set(body "\n${CMAKE_MATCH_4}\n")
   string(REGEX REPLACE "#[^\n]*" "" body "${body}")
-  # What the linker will fill in is named in the next line.
+  # Relocations are in the next line.
   string(REGEX REPLACE "[0-9a-f]+ <[^\n]*\n[ \t]*[0-9a-f]+: R_" "<here>\nR_" body "${body}")
   string(REGEX REPLACE "\n[ \t]*[0-9a-f]+:[ \t]*" "\n" body "${body}")
   string(REGEX REPLACE "[0-9a-f]+ <_ZN(5typed|4bare)[^>]*>" "<here>" body "${body}")
   string(REGEX REPLACE "[0-9a-f]+ <" "<" body "${body}")
   string(REGEX REPLACE "(R_[A-Z0-9_]*)[ \t]+\\.[^\n]*" "\\1 <here>" body "${body}")
-  # What only aligns.
+  # Instructions for alignment.
   string(REGEX REPLACE "\n(data16 |cs )*(nop[wl]?|xchg[ \t]+%ax,%ax)[^\n]*" "" body "${body}")
   string(REGEX REPLACE "%[xyz]mm[0-9]+" "%vector" body "${body}")
   string(REGEX REPLACE "%(r[0-9]+d|e[abcd]x|e[sd]i|ebp)" "%bits32" body "${body}")
@@ -72,7 +72,7 @@ foreach(name IN LISTS names)
     list(LENGTH instructions count_${side})
     file(WRITE "${scratch}/${name}.${side}.txt" "${body_${side}_${name}}")
   endforeach()
-  set(counts "${count_5typed} instructions, by hand ${count_4bare}")
+  set(counts "${count_5typed} instructions, ${count_4bare} by hand")
   if(body_5typed_${name} STREQUAL "${body_4bare_${name}}")
     message("${name}: equal, ${counts}")
     continue()
@@ -94,5 +94,5 @@ foreach(name IN LISTS names)
   math(EXPR offences "${offences} + 1")
 endforeach()
 if(offences GREATER 0)
-  message(FATAL_ERROR "${offences} typed functions are not what one would write by hand")
+  message(FATAL_ERROR "${offences} typed functions differ from those written by hand")
 endif()

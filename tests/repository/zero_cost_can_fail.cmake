@@ -2,7 +2,7 @@
 #
 # cmake -D root=REPOSITORY -D compiler=COMPILER -D objdump=OBJDUMP -D scratch=FOLDER -P zero_cost_can_fail.cmake
 #
-# Makes sharded tensors cost something when the program runs, in five ways at once: zero_cost.cmake must notice each.
+# Adds five run-time costs to sharded tensors: zero_cost.cmake must detect each of them.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -23,11 +23,11 @@ function(pessimise header fast slow)
 endfunction()
 
 file(MAKE_DIRECTORY "${scratch}/hocket/shard")
-pessimise(tensor.hpp "mesh_(std::move(other.mesh_))" "mesh_(other.mesh_)") # counts a reference up, and down again
-pessimise(tensor.hpp "(known[D] == dynamic ? part_.value.size[D] : known[D])" "part_.value.size[D]") # reads what the type tells
-pessimise(convert.hpp "To to = To::unwritten(mesh()" "To to = To::of_sizes(mesh()") # zeros that are written over
+pessimise(tensor.hpp "mesh_(std::move(other.mesh_))" "mesh_(other.mesh_)") # increments and decrements a reference count
+pessimise(tensor.hpp "(known[D] == dynamic ? part_.value.size[D] : known[D])" "part_.value.size[D]") # reads a known extent
+pessimise(convert.hpp "To to = To::unwritten(mesh()" "To to = To::of_sizes(mesh()") # writes zeros that are overwritten
 pessimise(array_view.hpp "++d) offset" "++d) if (indices[d] < sizes_[d]) offset") # compares each index
-pessimise(convert.hpp "    all_reduce(comm, hocket::in_place" # a message more
+pessimise(convert.hpp "    all_reduce(comm, hocket::in_place" # an additional message
           "    all_reduce(comm, hocket::in_place(tensor.elements()));\n    all_reduce(comm, hocket::in_place")
 
 execute_process(
@@ -36,7 +36,7 @@ execute_process(
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output
 )
 if(status EQUAL 0)
-  message(SEND_ERROR "nothing was found:\n${output}")
+  message(SEND_ERROR "no difference was found:\n${output}")
 endif()
 foreach(name IN ITEMS use add_later redistribute reduce gather scatter element unknown_element total rows stride volume)
   if(NOT output MATCHES "(^|\n)${name} differs: ")

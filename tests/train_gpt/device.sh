@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Gradients that are added up in memory of a device train what those on the host do, at every ZeRO stage; here the device
-# is memory of the host, behind a library with the names of CUDA's driver. Without a driver, and beside what adds no
-# floats, the program says what would be right.
+# Training with gradients that are accumulated in device memory gives the same losses and norms as on the host, at every
+# ZeRO stage. The device is emulated in host memory by a library with the names of CUDA's driver. Without a driver, or
+# with gradients that are not floats, the program names the right options.
 #
 #   device.sh PROGRAM INCLUDE_FOLDER FOLDER_OF_THE_LIBRARY
 set -euo pipefail
@@ -25,7 +25,7 @@ for mesh in '--dp 3 --zero 0' '--dp 3 --zero 1' '--dp 3 --zero 2 --accumulate 2'
   read -ra options <<<"$mesh"
   train host "${options[@]}"
   train device "${options[@]}" --device cuda
-  grep -q 'from GPU memory' "$folder/log" || complain "$mesh: nothing says that a device is used"
+  grep -q 'from GPU memory' "$folder/log" || complain "$mesh: the output does not mention the device"
   paste <(tail -n +2 "$folder/host" | cut -d" " -f1-3) <(tail -n +2 "$folder/device" | cut -d" " -f1-3) |
     awk 'function far(a, b) { return (a > b ? a - b : b - a) > 1e-5 * (a > 0 ? a : -a) }
          { lines++ } $1 != $4 || far($2, $5) || far($3, $6) { bad++; print }
@@ -36,7 +36,7 @@ refused() {  # words, options...
   local words=$1
   shift
   ! "$program" --text "$folder/text" --device cuda --out "$folder" "$@" >"$folder/log" 2>&1 || complain "$*: not refused"
-  grep -q -e "$words" "$folder/log" || complain "$*: says another thing: $(cat "$folder/log")"
+  grep -q -e "$words" "$folder/log" || complain "$*: another error: $(cat "$folder/log")"
 }
 CUDA_VISIBLE_DEVICES='' refused 'no CUDA here: .*or add gradients on the host: --device cpu'
 refused 'as floats: omit --exact' --exact

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# How a training ends that goes wrong: a process that is killed, a gradient that is not finite, a mesh that can't be. Every
-# process ends, soon, with the cause; no file is left half-written, no process and no segment behind.
+# The end of a training that fails: a process is killed, a gradient is not finite, a mesh is invalid. All processes end
+# within a few seconds and report the cause; no incomplete file, no process and no segment is left behind.
 #
 #   ends.sh PROGRAM INCLUDE_FOLDER
 set -euo pipefail
@@ -15,7 +15,7 @@ complain() { echo "$*" >&2; failed=1; }
 segments() { find /dev/shm -maxdepth 1 -type f | sort; }
 mesh=(--dp 2 --pp 2 --zero 1 --microbatches 4)
 
-# The last rank to be started is killed while it trains. What an earlier one has left half-written goes, too.
+# The last started rank is killed while it trains. Incomplete files of an earlier training are removed too.
 before=$(segments)
 mkdir -p "$folder/killed"
 touch "$folder/killed/loss.svg.part" "$folder/killed/report.html.part" "$folder/killed/latest.part"
@@ -32,59 +32,59 @@ begin=$(date +%s%N)
 status=0
 wait "$launcher" || status=$?
 took=$((($(date +%s%N) - begin) / 1000000))
-[ "$status" != 0 ] || complain "a killed rank, and success"
+[ "$status" != 0 ] || complain "a killed rank: the exit status is 0"
 [ "$took" -lt 4000 ] || complain "a killed rank: the others took $took ms to end"
-[ "$(grep -c 'peer lost' "$folder/log")" -ge 1 ] || { complain "a killed rank: no rank says so"; cat "$folder/log"; }
+[ "$(grep -c 'peer lost' "$folder/log")" -ge 1 ] || { complain "a killed rank: no rank reports it"; cat "$folder/log"; }
 left=$(comm -13 <(echo "$before") <(segments))
-[ -z "$left" ] || complain "a killed rank: segments are left in /dev/shm: $left"
-! pgrep -f "$folder/text" >/dev/null || complain "a killed rank: processes are left"
-[ -z "$(find "$folder/killed" -type f)" ] || complain "a killed rank: files are left: $(find "$folder/killed" -type f)"
+[ -z "$left" ] || complain "a killed rank: segments remain in /dev/shm: $left"
+! pgrep -f "$folder/text" >/dev/null || complain "a killed rank: processes remain"
+[ -z "$(find "$folder/killed" -type f)" ] || complain "a killed rank: files remain: $(find "$folder/killed" -type f)"
 echo "killed: all ended within $took ms"
 
-# A learning rate that no model survives.
+# A learning rate with which gradients overflow.
 status=0
 "$program" --text "$folder/text" "${mesh[@]}" --learning-rate 1e30 --stop-on-nan --out "$folder/nan" >"$folder/log" 2>&1 ||
   status=$?
-[ "$status" != 0 ] || complain "a gradient that is not finite, and success"
-[ "$(grep -c 'the gradient is not finite' "$folder/log")" = 4 ] || { complain "not all ranks say why"; cat "$folder/log"; }
+[ "$status" != 0 ] || complain "a gradient that is not finite: the exit status is 0"
+[ "$(grep -c 'the gradient is not finite' "$folder/log")" = 4 ] || { complain "not all ranks report the cause"; cat "$folder/log"; }
 echo "not finite: $(grep -m 1 -o 'step [0-9]*: the gradient is not finite' "$folder/log"), on all ranks"
 
-# A layer throws on one rank of eight: all end in that step, with its words.
+# A layer throws on one rank of eight: all ranks end in that step with its error.
 status=0
 begin=$(date +%s%N)
 "$program" --text "$folder/text" --dp 2 --tp 2 --pp 2 --context 16 --fail-in-step 3 --out "$folder/thrown" >"$folder/log" 2>&1 ||
   status=$?
 took=$((($(date +%s%N) - begin) / 1000000))
-[ "$status" != 0 ] || complain "an exception in a layer, and success"
+[ "$status" != 0 ] || complain "an exception in a layer: the exit status is 0"
 [ "$(grep -c 'train_gpt: .*as requested by --fail-in-step' "$folder/log")" = 8 ] ||
-  { complain "an exception in a layer: not all ranks say so"; cat "$folder/log"; }
+  { complain "an exception in a layer: not all ranks report it"; cat "$folder/log"; }
 [ "$took" -lt 30000 ] || complain "an exception in a layer: the others took $took ms to end"
-[ -z "$(find "$folder/thrown" -type f)" ] || complain "an exception in a layer: files are left"
+[ -z "$(find "$folder/thrown" -type f)" ] || complain "an exception in a layer: files remain"
 left=$(comm -13 <(echo "$before") <(segments))
-[ -z "$left" ] || complain "an exception in a layer: segments are left in /dev/shm: $left"
-echo "thrown: all eight ranks say why"
+[ -z "$left" ] || complain "an exception in a layer: segments remain in /dev/shm: $left"
+echo "thrown: all eight ranks report the cause"
 
-# One rank can't write its checkpoint, or the report: all say so, before they train.
+# One rank can't write its checkpoint, or the report: all ranks report this before they train.
 for what in '--out /proc/nothing' "--out $folder/unused --checkpoint /proc/nothing"; do
   read -ra options <<<"$what"
   status=0
   "$program" --text "$folder/text" "${mesh[@]}" "${options[@]}" >"$folder/log" 2>&1 || status=$?
-  [ "$status" != 0 ] || complain "$what, and success"
+  [ "$status" != 0 ] || complain "$what: the exit status is 0"
   [ "$(grep -c "train_gpt: .*cannot write into the folder '/proc/nothing'" "$folder/log")" = 4 ] ||
-    { complain "$what: not all ranks say so"; cat "$folder/log"; }
-  ! grep -q '^step' "$folder/log" || complain "$what: it trained before it found out"
+    { complain "$what: not all ranks report it"; cat "$folder/log"; }
+  ! grep -q '^step' "$folder/log" || complain "$what: it trained before the error"
 done
-echo "two folders that can't be written into: all ranks say so at once"
+echo "two folders that can't be written into: all ranks report this before they train"
 
-# Refused before anything starts.
-refused() {  # words, options...
+# Options that are refused before the training starts.
+refused() {  # expected text, options...
   local words=$1
   shift
   status=0
   "$program" --text "${text:-$folder/text}" --out "$folder/refused" "$@" >"$folder/log" 2>&1 || status=$?
   [ "$status" != 0 ] || complain "$*: not refused"
-  grep -q -e "$words" "$folder/log" || { complain "$*: not refused in these words: $words"; cat "$folder/log"; }
-  [ ! -e "$folder/refused" ] || complain "$*: something was started"
+  grep -q -e "$words" "$folder/log" || { complain "$*: the error does not match: $words"; cat "$folder/log"; }
+  [ ! -e "$folder/refused" ] || complain "$*: the training was started"
 }
 refused 'integer of at least 0' --seed -1
 refused 'starts at most .*; use a launcher' --dp 64 --pp 64
@@ -106,8 +106,8 @@ text=/nowhere refused "cannot read the text '/nowhere'"
 refused "no checkpoint in '/nowhere'" --resume /nowhere
 refused "'$folder' is a folder" --losses "$folder"
 
-# What is suggested, with the rest as it was, is not refused: all that is wrong then is the text, which is looked at last.
-replaced() {  # words, suggestion, options...
+# With the suggestion and the other options unchanged, only the text is wrong, which is checked last.
+replaced() {  # expected text, suggestion, options...
   local words=$1 suggestion=$2
   shift 2
   refused "$words.*$suggestion\([ ,]\|$\)" "$@"
@@ -129,9 +129,9 @@ replaced 'for the shards of --zero' '--zero 1' --dp 4 --hybrid 2
 replaced 'nearest valid value is' '--width 65532' --width 65535 --heads 3
 replaced 'more stages than' '--stages-per-rank 2' --layers 4 --pp 2 --stages-per-rank 8 --schedule breadth_first
 replaced 'more stages than' '--pp 4 and --stages-per-rank 1' --pp 64 --stages-per-rank 64 --schedule breadth_first
-echo "twenty-seven meshes and options that can't be: refused, with the nearest that can"
+echo "twenty-seven invalid meshes and options: refused, with the nearest valid ones"
 
-# What is no file stays what it is, and gets what is written; a link stays a link.
+# Losses are written into a pipe or a link without replacing it.
 mkfifo "$folder/pipe"
 ln -s "$folder/linked" "$folder/link"
 cat "$folder/pipe" >"$folder/read" &
@@ -142,5 +142,5 @@ done
 [ -p "$folder/pipe" ] || complain "a pipe was replaced"
 timeout 10 tail --pid=$! -f /dev/null || { complain "a pipe was not written to"; kill $!; }
 [ -L "$folder/link" ] && cmp "$folder/linked" "$folder/read" || complain "a link was replaced, or differs from the pipe"
-echo "losses went into a pipe, and to where a link leads"
+echo "losses were written into a pipe, and into the target of a link"
 exit $failed

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# The whole program, as a user runs it, on four processes: within SECONDS of training its loss on text that it has not
-# seen is below that of a bigram model of the same text, and it leaves a curve, a report and a sample. The text is the library.
+# Runs the program like a user, on four processes: after SECONDS of training, its loss on held-out text is below that of
+# a bigram model of the same text, and it has written a curve, a report and a sample. The text is the library.
 #
 #   learns.sh PROGRAM INCLUDE_FOLDER SECONDS
 set -euo pipefail

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Trains the same batches on meshes of processes, 50 steps. Losses must agree to 1e-5 relative; with --exact every bit of
-# losses and gradient norms must be the same, and without it too from stage to stage of ZeRO. The text is the library itself.
+# Trains 50 steps with the same batches on meshes of processes. Losses must agree to 1e-5 relative; with --exact, and
+# for all ZeRO stages of one mesh, all bits of losses and gradient norms must be equal. The text is the library.
 #
 #   meshes.sh PROGRAM INCLUDE_FOLDER          some meshes, and other options
 #   meshes.sh PROGRAM INCLUDE_FOLDER --all    all of dp 1 to 4, tp 1 and 2, pp 1, 2 and 4, up to 8 processes, at all
@@ -14,7 +14,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 find "$include" -name '*.hpp' | LC_ALL=C sort | xargs cat >"$folder/text"
 
-# "dp tp pp zero microbatches"; the first is what all others are compared with.
+# "dp tp pp zero microbatches"; all are compared with the first.
 meshes() {
   if [ "$which" != --all ]; then
     printf '%s\n' '1 1 1 0 1' '3 1 1 3 1' '1 1 4 0 4' '2 1 2 1 2' '2 2 1 2 1' '2 2 2 3 2'
@@ -39,9 +39,9 @@ train() {  # name, options...
   "$program" --text "$folder/text" "${common[@]}" --width $width --losses "$folder/$name" "$@" >"$folder/log" 2>&1 || { echo "$* failed:"; cat "$folder/log"; exit 1; }
   [ "$(wc -l <"$folder/$name")" = $((steps + 1)) ] || { echo "$*: not $steps steps"; cat "$folder/log"; exit 1; }
   grep -q '^rank 0 stores \([0-9]*\) bytes, the formula gives \1$' "$folder/log" ||
-    { echo "$*: the memory is not that of the formula"; tail -n 1 "$folder/log"; failed=1; }
+    { echo "$*: the memory differs from the formula"; tail -n 1 "$folder/log"; failed=1; }
   grep -q '^\([0-9]*\) of \1 ranks store what the formula gives$' "$folder/log" ||
-    { echo "$*: the memory of a rank is not that of the formula"; failed=1; }
+    { echo "$*: the memory of a rank differs from the formula"; failed=1; }
   awk '
     $1 == "mesh:" { ranks = $2 }
     $1 == "memory:" { listed = 1; next }
@@ -50,13 +50,13 @@ train() {  # name, options...
     { listed = 0 }
     END { exit !(ranks > 0 && named == ranks) }' "$folder/log" ||
     { echo "$*: the plan does not name the memory of each rank:"; grep -A 9 '^memory' "$folder/log"; failed=1; }
-  # Small sums of norms and counts are not in the formula; steps that are skipped gather no parameters.
+  # The formula does not contain small sums of norms and counts; skipped steps gather no parameters.
   sed -n 's/^rank 0 moved .* all ranks \([0-9.]*\) MB, by the formulas \([0-9.]*\) MB$/\1 \2/p' "$folder/log" | awk '
     { near = $1 >= 0.98 * $2 - 0.001 && $1 <= 1.02 * $2 + 0.08 } END { exit !near }' ||
-    { echo "$*: what is moved is not what the formulas say:"; grep '^rank 0 moved' "$folder/log" || true; failed=1; }
+    { echo "$*: the bytes sent differ from the formulas:"; grep '^rank 0 moved' "$folder/log" || true; failed=1; }
 }
 
-# Losses without --exact, within TOLERANCE of the first's.
+# Checks that losses without --exact are within TOLERANCE of the first ones.
 check_rounded() {  # tolerance, options...
   local tolerance=$1
   shift
@@ -68,15 +68,15 @@ check_rounded() {  # tolerance, options...
     failed=1
 }
 
-# Losses and norms with --exact: the bits of what FIRST holds.
+# Checks that losses and norms with --exact have the bits of those in FIRST.
 check_exact() {  # first, options...
   local first=$1
   shift
   train exact "$@" --exact
   if cmp -s "$folder/$first" "$folder/exact"; then
-    echo "$*: with --exact no bit differs"
+    echo "$*: with --exact, all bits are equal"
   else
-    echo "$*: with --exact they DIFFER:"
+    echo "$*: with --exact, bits DIFFER:"
     diff "$folder/$first" "$folder/exact" | head -n 6 || true
     failed=1
   fi
@@ -113,7 +113,7 @@ for options in "${others[@]}"; do
   check_exact exact.first "${options[@]}"
 done
 
-# Of one mesh, all stages add in the same order, whatever algorithms the sizes of buckets lead to.
+# On one mesh, all stages add in the same order, even if the sizes of buckets lead to different algorithms.
 for options in "${staged[@]}"; do
   read -ra options <<<"$options"
   width=${options[0]} options=("${options[@]:1}")
@@ -125,14 +125,14 @@ for options in "${staged[@]}"; do
 done
 width=32
 
-# bfloat16 has 8 bits: losses are near, and not the same.
+# bfloat16 has 8 bits: losses are close, but not equal.
 check_rounded 1e-3 --dp 2 --wire bfloat16
-! cmp -s "$folder/rounded.first" "$folder/rounded" || { echo "--wire bfloat16 rounds nothing"; failed=1; }
+! cmp -s "$folder/rounded.first" "$folder/rounded" || { echo "--wire bfloat16 does not round"; failed=1; }
 check_rounded 1e-2 --dp 2 --zero 3 --precision bfloat16
 train narrow.first --precision bfloat16 --exact
 check_exact narrow.first --precision bfloat16 --dp 2 --tp 2 --zero 3
 
-# A scale that overflows at first: steps are skipped on all ranks, until it fits; which, no mesh decides.
+# A scale that overflows at first: all ranks skip steps until it is small enough, the same steps on all meshes.
 train scaled.first --loss-scale 1e38 --exact
 skipped=$(sed -n 's/^loss scale:.* \([0-9]*\) of [0-9]* steps skipped.*/\1/p' "$folder/log")
 [ "${skipped:-0}" -gt 0 ] || { echo "--loss-scale 1e38: no step was skipped"; failed=1; }

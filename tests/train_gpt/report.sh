@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# The report of a training, in a browser without a window: it loads without an error, asks no network for anything, and
-# each of its pictures has something in it; also that of a training that went wrong. Ends with 77 where there is no
-# Chromium.
+# Opens the report of a training in a headless browser: it loads without an error and without the network, and its
+# pictures are not empty; also after a training that failed. Exits with 77 if there is no Chromium.
 #
 #   report.sh PROGRAM INCLUDE_FOLDER
 set -euo pipefail
@@ -21,9 +20,9 @@ complain() { echo "$*" >&2; failed=1; }
 check_report() {  # options...
   "$program" --text "$folder/text" --dp 2 --pp 2 --microbatches 4 --context 16 --out "$folder" "$@" >"$folder/log"
   outside=$(grep -o '[a-z]*://[^" <>]*' "$folder/report.html" | grep -v '^http://www.w3.org/2000/svg$' || true)
-  [ -z "$outside" ] || complain "the report asks for $outside"
+  [ -z "$outside" ] || complain "the report loads $outside"
 
-  # The page says itself what it shows.
+  # A script in the page prints the sizes of its pictures.
   cat "$folder/report.html" - >"$folder/asked.html" <<'SCRIPT'
 <script>
   window.onload = () => {
@@ -40,7 +39,7 @@ SCRIPT
   timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$folder/profile" \
     --enable-logging=stderr --virtual-time-budget=5000 --dump-dom "file://$folder/asked.html" >"$folder/dom" 2>"$folder/console" ||
     complain "the browser failed: $(tail -n 5 "$folder/console")"
-  ! grep CONSOLE "$folder/console" || complain "the page complains"
+  ! grep CONSOLE "$folder/console" || complain "the page has errors"
   pictures=$(grep -o 'picture: [0-9 ]* shapes<' "$folder/dom" || true)
   [ "$(grep -c . <<<"$pictures")" = 3 ] || complain "not three pictures: $pictures"
   while read -r _ width height shapes _; do
@@ -52,11 +51,11 @@ SCRIPT
 }
 
 check_report --steps 24
-! grep -q 'not finite' "$folder/loss.svg" || complain "what is finite is called something else"
-# Losses that are not finite have no place in the curve; that they are left out is said.
+! grep -q 'not finite' "$folder/loss.svg" || complain "a finite loss is reported as not finite"
+# The curve omits losses that are not finite, and states this.
 check_report --steps 20 --learning-rate 1e30
-! grep -E '"[^"]*\b(nan|inf)\b[^"]*"' "$folder/loss.svg" || complain "coordinates that are no numbers"
-grep -Eq 'not shown: the loss of [0-9]+ of 20 steps is not finite' "$folder/loss.svg" || complain "what is left out is not said"
-grep -q '<circle' "$folder/loss.svg" || complain "the step before them is not shown"
-grep -q 'held-out text, at the end: not finite' "$folder/loss.svg" || complain "not said of the held-out text"
+! grep -E '"[^"]*\b(nan|inf)\b[^"]*"' "$folder/loss.svg" || complain "coordinates are not numbers"
+grep -Eq 'not shown: the loss of [0-9]+ of 20 steps is not finite' "$folder/loss.svg" || complain "the curve does not state the omitted losses"
+grep -q '<circle' "$folder/loss.svg" || complain "the step before the omitted ones is not shown"
+grep -q 'held-out text, at the end: not finite' "$folder/loss.svg" || complain "the loss on held-out text is not reported as not finite"
 exit $failed

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# A training that a rank's failure ended goes on from its last checkpoint, on other meshes too: with --exact in the bits
-# of one that nothing ended. What is missing of a checkpoint, or is another model's, is said.
+# A training that ended by the failure of a rank continues from its last checkpoint, also on other meshes: with --exact,
+# with the bits of an uninterrupted training. Incomplete checkpoints, and those of other models, are refused.
 #
 #   resumes.sh PROGRAM INCLUDE_FOLDER
 set -euo pipefail
@@ -22,40 +22,40 @@ for loss_scale in 0 1024; do
   rm -rf "$folder/kept"
   train --loss-scale $loss_scale || { cat "$folder/log"; exit 1; }
   mv "$folder/losses" "$folder/whole"
-  # What a process that was killed has left of a checkpoint, and what is none.
+  # An incomplete checkpoint of a killed process, and folders that are not checkpoints.
   mkdir -p "$folder"/kept/{step-5,step-6,step-notes}
   touch "$folder"/kept/{step-5/rank-0.part,step-6/rank-9.part,step-notes/mine}
   writers='--dp 2 --tp 2 --zero 1'
   [ $loss_scale = 0 ] || writers='--dp 4 --hybrid 2 --zero 2'
   read -ra mesh <<<"$writers"
   ! train --loss-scale $loss_scale "${mesh[@]}" --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
-    complain "a rank failed, and success"
+    complain "a rank failed: the exit status is 0"
   [ "$(cat "$folder/kept/latest")" = step-6 ] || complain "the latest checkpoint is not that of step 6"
-  [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "not what should be left: $(ls "$folder/kept")"
+  [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
   [ "$(ls "$folder/kept/step-6" | xargs)" = "rank-0 rank-1 rank-2 rank-3" ] || complain "not four parts: $(ls "$folder/kept/step-6")"
-  [ -e "$folder/kept/step-notes/mine" ] || complain "what was no checkpoint was removed"
+  [ -e "$folder/kept/step-notes/mine" ] || complain "a folder that is not a checkpoint was removed"
   for mesh in '--dp 2 --tp 2 --zero 1' '--dp 3 --zero 3' '--pp 2 --zero 0 --microbatches 3' '--dp 2 --pp 2 --zero 2' '--dp 6 --hybrid 3 --zero 3' ''; do
     read -ra mesh <<<"$mesh"
     train --loss-scale $loss_scale --resume "$folder/kept" "${mesh[@]}" || { cat "$folder/log"; failed=1; continue; }
     if cmp -s <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses"); then
-      echo "loss scale $loss_scale, from $writers on ${mesh[*]:-one process}: no bit differs in what was left"
+      echo "loss scale $loss_scale, from $writers on ${mesh[*]:-one process}: all bits of the remaining steps are equal"
     else
       complain "${mesh[*]}: the steps after a checkpoint differ: $(diff <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses") | head -n 4)"
     fi
   done
 done
 
-# What ranks that died have left, is gone when the training has ended, however it did.
+# Incomplete checkpoints of killed ranks are removed at the end of a training, also if it fails.
 mkdir "$folder/kept/step-9"
 touch "$folder"/kept/step-9/rank-{0,1.part}
 ! train --loss-scale 1 --dp 2 --checkpoint "$folder/kept" --resume "$folder/kept" --checkpoint-every 20 --fail-in-step 8 ||
   complain "no failure"
-grep -q -e "requested by --fail-in-step" "$folder/log" || { complain "another failure"; cat "$folder/log"; }
-! train --resume "$folder/kept" || complain "goes on without the loss scale"
-grep -q -e "whose loss is scaled: pass --loss-scale" "$folder/log" || { complain "not in words"; cat "$folder/log"; }
-[ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "not what should be left: $(ls "$folder/kept")"
+grep -q -e "requested by --fail-in-step" "$folder/log" || { complain "an unexpected failure"; cat "$folder/log"; }
+! train --resume "$folder/kept" || complain "it continues without the loss scale"
+grep -q -e "whose loss is scaled: pass --loss-scale" "$folder/log" || { complain "the error does not match"; cat "$folder/log"; }
+[ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
 
-# Going on twice, and parameters narrower than what the optimizer keeps.
+# Resumes twice, with parameters narrower than the optimizer's copy.
 rm -r "$folder/kept"
 train --precision bfloat16
 mv "$folder/losses" "$folder/whole"
@@ -65,11 +65,11 @@ mv "$folder/losses" "$folder/whole"
 train --precision bfloat16 --pp 2 --resume "$folder/kept" || cat "$folder/log"
 cmp -s <(tail -n 3 "$folder/whole") <(tail -n +2 "$folder/losses") || complain "bfloat16, resumed twice: the steps differ"
 
-refused() {  # words, options...
+refused() {  # expected text, options...
   local words=$1
   shift
   ! train "$@" || complain "$*: not refused"
-  grep -q -e "$words" "$folder/log" || { complain "$*: not refused in these words: $words"; cat "$folder/log"; }
+  grep -q -e "$words" "$folder/log" || { complain "$*: the error does not match: $words"; cat "$folder/log"; }
 }
 refused 'no checkpoint in' --resume "$folder/nothing"
 width=64
@@ -87,7 +87,7 @@ head -c 5000 "$folder/part" >"$part"
 refused "rank-1': the file is truncated" --resume "$folder/kept" --precision bfloat16
 rm "$part"
 refused "rank-1': the file can't be read" --resume "$folder/kept" --precision bfloat16
-# Parts that are whole, and of different checkpoints.
+# Complete parts of different checkpoints.
 ! train --precision bfloat16 --dp 2 --zero 3 --checkpoint "$folder/earlier" --checkpoint-every 3 --fail-in-step 5 || complain "no failure"
 cp "$folder/earlier/step-3/rank-1" "$part"
 refused "rank-1': its number of steps is 3, that of rank-0 9" --resume "$folder/kept" --precision bfloat16
@@ -101,6 +101,6 @@ s/^steps.9.9.0$/steps\x209\x209\x201/ number of skipped steps is 1, that of rank
 s/^ranks.2$/&\nscale\x208\x201\x200\x200/ loss scale is 8 1 0 0, that of rank-0 none
 CHANGES
 cp "$folder/part" "$part"
-train --precision bfloat16 --resume "$folder/kept" || complain "what was put back is refused: $(cat "$folder/log")"
-echo "thirteen checkpoints that can't be gone on from: refused"
+train --precision bfloat16 --resume "$folder/kept" || complain "the restored checkpoint is refused: $(cat "$folder/log")"
+echo "thirteen invalid checkpoints: refused"
 exit $failed

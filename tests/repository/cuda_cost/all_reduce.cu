@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For cuda_size.cmake: one all_reduce of float on a device. The door comes first here, and elsewhere last: either way
-// collectives take buffers of devices.
+// For cuda_size.cmake: one all_reduce of float on a device. cuda.cuh is included first here, and last elsewhere: in
+// both cases, collectives take device buffers.
 #include <hocket/cuda.cuh>
 
 #include <hocket/collective/all_reduce.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For cuda_size.cmake: one all_reduce of float that is bound to its buffers, with the kernels for it; or a reduce_scatter.
+// For cuda_size.cmake: one bound all_reduce of float, with its kernels; or a bound reduce_scatter.
 #include <hocket/cuda.cuh>
 
 #include <hocket/group/local.hpp>

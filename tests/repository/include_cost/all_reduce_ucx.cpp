@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The smallest program with a collective between processes, compiled by include_cost to see what that costs.
+/// The smallest program with a collective between processes: include_cost measures its compile time.
 #include <hocket/ucx.hpp>
 
 #include <functional>

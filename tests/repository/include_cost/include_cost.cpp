@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What including the library costs a user.
+/// Measures the compile time of the library's headers.
 ///
 ///     include_cost COMPILER INCLUDE_FOLDER FOLDER_OF_PROGRAMS SCRATCH_FOLDER [INCLUDE_FOLDER_OF_UCX...]
 ///
-/// Compiles `#include <hocket/hocket.hpp>` and, by turns, the standard headers that it uses, and fails if the first
-/// takes more than three times as long. Then compiles a program of every layer of shard/layer/, and one that only splits
-/// a communicator and reduces; fails if the layers take as long again, or 1.5 GB. Then, where there is UCX, compiles programs
-/// over it, header-only and linked with hocket::compiled_ucx, prints seconds, memory and object size, and fails if one takes too
-/// many times as long as the standard headers. Processor time is compared, not wall time, so that a busy machine does not
-/// decide.
+/// Compiles `#include <hocket/hocket.hpp>` and, alternating, the standard headers that it uses, and fails if the former
+/// takes more than three times as long. Then compiles a program with all layers of shard/layer/, and one that only
+/// splits a communicator and reduces; fails if the layers double the time, or need 1.5 GB. Then, if UCX is found,
+/// compiles programs over it, header-only and linked with hocket::compiled_ucx, prints seconds, memory and object size,
+/// and fails if the ratio to the standard headers is too large. Compares processor time instead of wall time, so that
+/// other processes do not change the result.
 ///
 ///     include_cost --headers COMPILER INCLUDE_FOLDER SCRATCH_FOLDER FOLDER...
 ///
-/// Prints, for each header in these folders of include/hocket/, how long it takes to compile beyond what it includes.
+/// Prints the compile time of each header in these folders of include/hocket/, without that of its includes.
 ///
 ///     include_cost --cuda NVCC INCLUDE_FOLDER SCRATCH_FOLDER
 ///
-/// Compiles <hocket/cuda.cuh> and, by turns, CUDA's, CUB's and Thrust's headers that it uses, and fails if the first takes
-/// more than 1.5 times as long; the same once more for both after a collective.
+/// Compiles <hocket/cuda.cuh> and, alternating, the headers of CUDA, CUB and Thrust that it uses, and fails if the
+/// former takes more than 1.5 times as long; then the same for both after the header of a collective.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -48,11 +48,11 @@ constexpr double allowed_megabytes = 1500;
 constexpr int repetitions = 3;
 
 struct cost {
-  double seconds = 0;  ///< user and system time of the compiler and all that it starts
+  double seconds = 0;  ///< user and system time of the compiler and its child processes
   double megabytes = 0;
 };
 
-/// Runs `command` to its end, with its output in `output` where that is not empty. Ends the program if it fails.
+/// Runs `command`, and writes its output to `output` if that is not empty. Ends the program if the command fails.
 cost run(const std::vector<std::string>& command, const fs::path& output = {}) {
   std::vector<char*> arguments;
   for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -98,7 +98,7 @@ struct setting {
   }
 };
 
-/// Every file that `source` reads, as the compiler lists them.
+/// Returns the files that `source` reads, as listed by the compiler.
 std::vector<std::string> files_read(const setting& machine, const fs::path& source) {
   const fs::path list = machine.scratch / "files_read.txt";
   run(machine.command(source, {"-M"}), list);
@@ -110,7 +110,7 @@ std::vector<std::string> files_read(const setting& machine, const fs::path& sour
   return files;
 }
 
-/// The headers from outside that the library's own headers include by name, and that were really read.
+/// Returns the headers of other libraries that the library's headers include by name, and that the compiler has read.
 std::set<std::string> outside_headers(const setting& machine, const fs::path& source) {
   const auto files = files_read(machine, source);
   const auto was_read = [&](const std::string& name) {
@@ -139,7 +139,7 @@ double median(std::array<double, repetitions> values) {
   return values[repetitions / 2];
 }
 
-/// True if the library costs at most `allowed_ratio` times what the headers cost that it uses.
+/// Returns whether the library takes at most `allowed_ratio` times as long as the headers that it uses.
 bool library_is_cheap(const setting& machine) {
   const fs::path ours = machine.scratch / "library.cpp";
   const fs::path theirs = machine.scratch / "standard_headers.cpp";
@@ -167,7 +167,7 @@ bool library_is_cheap(const setting& machine) {
   return ratio <= allowed_ratio;
 }
 
-/// True if meshes, tensors and layers cost less than what they are made of.
+/// Returns whether meshes, tensors and layers stay below their limits of time and memory.
 bool layers_are_cheap(const setting& machine, const fs::path& programs) {
   const auto below = machine.compile(programs / "split.cpp");
   const auto layers = machine.compile(programs / "every_layer.cpp");
@@ -177,8 +177,8 @@ bool layers_are_cheap(const setting& machine, const fs::path& programs) {
   return layers.seconds <= allowed_ratio_of_layers * below.seconds && layers.megabytes <= allowed_megabytes;
 }
 
-/// What two files cost that are compiled by turns, in two strands at once, each of which begins with another one: what
-/// else the machine does, and that both strands share it, falls to both files alike.
+/// Compile times of two files. Two threads compile both in turn, each beginning with another file, so that other load
+/// on the machine affects both files equally.
 struct comparison {
   double ours = 0;
   double theirs = 0;
@@ -209,8 +209,8 @@ comparison compare(const setting& machine, const std::string& ours, const std::s
   return {middle(seconds[1]), middle(seconds[0])};
 }
 
-/// True if the door for devices costs little beyond what it uses of CUDA: alone, and where a collective of the host is, so
-/// that the door brings what runs it on devices.
+/// Returns whether cuda.cuh takes little more time than the CUDA headers that it uses: alone, and after the header of a
+/// host collective, for which it then adds the device part.
 bool cuda_is_cheap(const setting& machine) {
   const std::vector<std::string> flags = {"-arch=sm_80"};
   const std::string host = "#include <hocket/collective/all_reduce.hpp>\n", door = "#include <hocket/cuda.cuh>\n";
@@ -233,7 +233,7 @@ bool cuda_is_cheap(const setting& machine) {
   return alone.ratio() <= allowed_ratio_of_cuda && beside.ratio() <= allowed_ratio_of_cuda;
 }
 
-/// One row of a table per header: what it takes beyond the headers that it includes itself.
+/// Prints a table with the compile time of each header, without that of its includes.
 void print_cost_of_headers(const setting& machine, const std::vector<std::string>& folders) {
   std::vector<std::string> names;
   for (const auto& folder : folders) {
@@ -264,12 +264,12 @@ void print_cost_of_headers(const setting& machine, const std::vector<std::string
   }
 }
 
-/// A program over UCX, and how long it may take to compile: as a multiple of the time that the standard headers take.
+/// A program over UCX, and the limits of its compile time, relative to that of the standard headers.
 struct bounded_program {
   const char* source;
   const char* what;
-  double compiled;     ///< where it links hocket::compiled_ucx
-  double header_only;  ///< 0: unbounded
+  double compiled;     ///< linked with hocket::compiled_ucx
+  double header_only;  ///< 0: no limit
 };
 constexpr bounded_program bounded_programs[] = {
     {"all_reduce_ucx.cpp", "one all_reduce", 6, 20},
@@ -277,7 +277,7 @@ constexpr bounded_program bounded_programs[] = {
     {"second_file_ucx.cpp", "one call in a second file", 3.8, 0},
 };
 
-/// Compiles the standard headers right before and after each program, so that what else the machine does falls to both.
+/// Compiles the standard headers directly before and after each program, so that other load affects both.
 bool programs_are_cheap(const setting& machine, const fs::path& programs, const std::vector<std::string>& ucx_folders) {
   bool cheap = true;
   const fs::path standard = programs / "standard_headers.cpp";
@@ -331,7 +331,7 @@ int main(int argument_count, char* arguments[]) {
 
   if (cuda) {
     const bool fine = cuda_is_cheap(machine);
-    if (!fine) std::fputs("including the door for devices costs too much\n", stderr);
+    if (!fine) std::fputs("including cuda.cuh takes too long\n", stderr);
     return fine ? 0 : 1;
   }
 
@@ -342,10 +342,10 @@ int main(int argument_count, char* arguments[]) {
   if (words.size() > 4) {
     cheap_programs = programs_are_cheap(machine, programs, {words.begin() + 4, words.end()});
   } else {
-    std::puts("programs over UCX: left out, there is no UCX or no <hocket/ucx.hpp>");
+    std::puts("programs over UCX: left out, because UCX or <hocket/ucx.hpp> is missing");
   }
-  if (!cheap) std::fputs("including the library costs too much\n", stderr);
-  if (!cheap_layers) std::fputs("compiling tensors and layers costs too much\n", stderr);
-  if (!cheap_programs) std::fputs("compiling programs over UCX costs too much\n", stderr);
+  if (!cheap) std::fputs("including the library takes too long\n", stderr);
+  if (!cheap_layers) std::fputs("compiling tensors and layers takes too long, or too much memory\n", stderr);
+  if (!cheap_programs) std::fputs("compiling programs over UCX takes too long\n", stderr);
   return cheap && cheap_layers && cheap_programs ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Another file of a program that makes one call more, compiled by include_cost to see what that costs.
+/// A second file of a program, with one more call: include_cost measures its compile time.
 #include <hocket/ucx.hpp>
 
 #include <span>

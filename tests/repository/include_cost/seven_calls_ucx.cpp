@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Seven calls between processes, compiled by include_cost to see what they cost.
+/// Seven calls between processes: include_cost measures their compile time.
 #include <hocket/ucx.hpp>
 
 #include <cstddef>

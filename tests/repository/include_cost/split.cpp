@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For include_cost: what every_layer.cpp needs of the library below meshes and tensors.
+// For include_cost: the parts of the library below meshes and tensors that every_layer.cpp uses.
 #include <hocket/group/split.hpp>
 #include <hocket/hocket.hpp>
 

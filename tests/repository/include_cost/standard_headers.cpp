@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The standard headers that hocket uses: the time that they take to compile is the unit in which include_cost counts.
+/// The standard headers that hocket uses: include_cost measures compile times relative to theirs.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Names that were replaced, and must not come back: looks for them in the code of include, tools, examples and docs.
+// Searches the code in include, tools, examples and docs for replaced names, which must not return.
 //
 //   hocket.tests.old_names NAMES ROOT
 //
-// In sources, comments and strings are left out: there a word such as "wire" or "port" may have its ordinary meaning. In
-// docs, code blocks and what stands between backquotes are looked at. A line of NAMES is
+// Ignores comments and strings in sources, in which words such as "wire" or "port" may have their ordinary meaning. In
+// docs, reads code blocks and text between backquotes. A line of NAMES is
 //
-//   old => new              the word, wherever code has it
-//   a::old( => new          these tokens, one after the other
-//   old => new @ PATH...    the word, in these files or folders (a folder ends with a slash) alone
+//   old => new              the word, anywhere in code
+//   a::old( => new          these tokens in sequence
+//   old => new @ PATH...    the word, only in these files or folders (a folder ends with a slash)
 
 #include <algorithm>
 #include <cctype>
@@ -34,7 +34,7 @@ struct token {
 bool begins_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_in_word(char c) { return begins_word(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// Words and punctuation of C++ code from line `line` on.
+/// Splits C++ code into words and punctuation, beginning at line `line`.
 class reader {
  public:
   reader(std::string_view text, std::size_t line) : text_(text), line_(line) {}
@@ -63,7 +63,7 @@ class reader {
     skip_to(end + 1);
   }
 
-  /// Other projects' headers may have any name.
+  /// Ignores headers of other projects, which may have any name.
   void skip_include() {
     const std::size_t end = text_.find('\n', at_);
     const std::size_t name = text_.find("<hocket/", at_);
@@ -106,7 +106,7 @@ class reader {
     skip_to(end);
   }
 
-  /// With its separators, which are no quotes.
+  /// Skips a number with its separators, which are not quotes.
   void number() {
     std::size_t end = at_;
     while (end < text_.size() && (is_in_word(text_[end]) || text_[end] == '\'' || text_[end] == '.')) ++end;
@@ -121,7 +121,7 @@ class reader {
 
 std::vector<token> tokens_of(std::string_view text, std::size_t line) { return reader(text, line).read(); }
 
-/// What a page shows as code.
+/// Returns the code of a page.
 std::vector<token> code_of_page(std::string_view text) {
   std::vector<token> result;
   const auto add = [&](std::string_view code, std::size_t line) {
@@ -160,7 +160,7 @@ struct old_name {
   std::string text;
   std::string replacement;
   std::vector<std::string> pattern;
-  std::vector<std::string> paths;  ///< empty: everywhere
+  std::vector<std::string> paths;  ///< empty: all files
 
   bool applies_to(const std::string& path) const {
     return paths.empty() || std::any_of(paths.begin(), paths.end(), [&](const std::string& each) {
@@ -176,7 +176,7 @@ struct old_name {
   }
 };
 
-/// By the first token of each.
+/// Old names by their first tokens.
 using old_names = std::unordered_map<std::string, std::vector<old_name>>;
 
 bool read_names(const std::filesystem::path& file, old_names& result) {
@@ -250,7 +250,7 @@ int main(int count, char** arguments) {
     }
   }
   if (files == 0) {
-    std::printf("%s has no files to look at\n", root.c_str());
+    std::printf("%s has no files to read\n", root.c_str());
     return 2;
   }
   std::printf("%zu old names in %zu files\n", found, files);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Searches what people read (comments, strings and pages) for phrases that have a plainer one.
+// Searches comments, strings and pages for phrases with plainer alternatives.
 //
 //   hocket.tests.plain_language PHRASES ROOT
 //
-// Reads the sources and pages in include, docs, tools, examples, and README.md below ROOT. Of sources, it reads comments and
-// string literals; of pages, what is not code. Text between backquotes is code in both. A phrase matches whole words in any
-// case, also across the end of a line, but not across punctuation. A line of PHRASES is
+// Reads README.md and the sources and pages in include, docs, tools and examples below ROOT: comments and literals of
+// sources, and the text of pages except code. Text between backquotes is code in both. A phrase matches whole words in
+// any case, also across the end of a line, but not across punctuation. A line of PHRASES is
 //
 //   phrase => plainer phrase
 
@@ -69,13 +69,13 @@ class prose {
   std::vector<word> words_;
 };
 
-/// The text of a comment line without its slashes.
+/// Returns the text of a comment line without its slashes.
 std::string_view text_of_comment(std::string_view line) {
   const std::size_t begin = line.find_first_not_of("/<*");
   return begin == std::string_view::npos ? std::string_view() : line.substr(begin);
 }
 
-/// The prose of a source: comments that follow each other are one text, and so are literals that the compiler joins.
+/// Reads the prose of a source: adjacent comments are one text, and so are literals that the compiler joins.
 class source_reader {
  public:
   explicit source_reader(std::string_view text) : text_(text) {}
@@ -148,7 +148,7 @@ class source_reader {
     skip_to(at_ + 1 + character_literal(rest));
   }
 
-  /// How many characters of a character literal follow its first quote. A separator of digits is none.
+  /// Returns how many characters of a character literal follow its first quote: 0 for a separator of digits.
   std::size_t character_literal(std::string_view rest) const {
     if (rest.front() != '\'' || (at_ > 0 && is_in_word(text_[at_ - 1]))) return 0;
     const std::size_t close = rest.find('\'', rest.size() > 1 && rest[1] == '\\' ? 3 : 2);
@@ -162,7 +162,7 @@ class source_reader {
   prose found_;
 };
 
-/// The prose of a page: what is in no fence and not indented as code.
+/// Returns the prose of a page: lines outside fences that are not indented as code.
 std::vector<word> prose_of_page(std::string_view text) {
   prose found;
   bool fenced = false, blank = true, indented = false;
@@ -195,7 +195,7 @@ struct phrase {
   }
 };
 
-/// By the first word of each.
+/// Phrases by their first words.
 using phrases = std::unordered_map<std::string, std::vector<phrase>>;
 
 bool read_phrases(const fs::path& file, phrases& result) {

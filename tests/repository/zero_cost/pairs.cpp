@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For zero_cost: what types decide, and the same by hand on the same buffers. The instructions of typed::X and bare::X
-// are compared.
+// For zero_cost: operations with types, and the same by hand on the same buffers. The test compares the instructions of
+// typed::X and bare::X.
 #include <hocket/parallel.hpp>
 
 #include <cstddef>
@@ -20,13 +20,13 @@ using summands = hocket::partial<hocket::sum>;
 
 template <class Placement, class Extents = extents<64, 512>>
 using placed = hocket::tensor<double, Extents, mesh, on<"tp", Placement>>;
-/// Of extents that are known when running.
+/// A tensor with run-time extents.
 template <class Placement>
 using unknown = placed<Placement, extents<dynamic, dynamic>>;
 
-// ── Nothing moves: the tensor is moved ─────────────────────────────────────────────────────────────────────────────
+// ── Conversions that move no elements, of moved tensors ────────────────────────────────────────────────────────────
 
-// Unless it was moved from before: by hand, too.
+// Checks, also by hand, that the tensor was not moved from before.
 namespace bare {
 template <class Tensor>
 inline Tensor&& usable(Tensor& x) {
@@ -50,7 +50,7 @@ placed<invariant> redistribute(placed<invariant>&& x) { return usable(x); }
 
 // ── Collectives ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// Where extents are known when running, their hash goes into the call's signature; by hand too, as bare::checked says.
+// If extents are known only at run time, their hash is part of the call's signature, also by hand: see bare::checked.
 namespace typed {
 unknown<invariant> reduce(unknown<summands>&& x) { return hocket::convert<"tp", invariant>(std::move(x)); }
 placed<replicated> gather(const placed<shard<0>>& x) { return hocket::convert<"tp", replicated>(x); }
@@ -84,8 +84,8 @@ placed<shard<0>> scatter(const placed<summands>& x) {
 }
 }  // namespace bare
 
-// By hand one knows that the slices are equal. The types do not where extents are known when running: so they divide,
-// compare, and have a call for slices that are not.
+// By hand, the slices are known to be equal. With run-time extents, the types do not know this: so they divide,
+// compare, and have a call for unequal slices.
 namespace typed {
 unknown<replicated> unknown_gather(const unknown<shard<0>>& x) { return hocket::convert<"tp", replicated>(x); }
 unknown<shard<0>> unknown_scatter(const unknown<summands>& x) { return hocket::convert<"tp", shard<0>>(x); }
@@ -153,7 +153,7 @@ std::size_t volume(const placed<shard<1>>&) { return 64 * 128; }
 
 // ── Local mathematics ──────────────────────────────────────────────────────────────────────────────────────────────
 
-// `apply` compares the operands' meshes, which by hand one believes to be one.
+// `apply` compares the operands' meshes, which the code by hand assumes to be equal.
 void multiply(hocket::array_view<const double, 2> x, hocket::array_view<const double, 2> w,
               hocket::array_view<double, 2> to);
 
