@@ -99,7 +99,7 @@ foreach(source IN LISTS sources)
   hocket_describe_test(compile_fail/cuda/${name} LABELS compile_fail cuda COST thread)
 endforeach()
 
-# ---- the benchmark of machines with a GPU: compiling is the test, bench/gpu.sh builds what runs -------------------
+# ---- the benchmark of machines with a GPU: compiling is the test, bench/gpu.sh builds and runs it -----------------
 if(HOCKET_BUILD_BENCHMARKS AND HOCKET_NIGHTLY AND NOT HOCKET_TEST_FOLDERS)
   add_library(hocket.tests.bench_gpu OBJECT "${PROJECT_SOURCE_DIR}/bench/gpu.cu")
   target_compile_options(hocket.tests.bench_gpu PRIVATE -Xcompiler=-O0 -Xptxas=-O0) # takes half the time

@@ -14,7 +14,7 @@ if(NOT git)
   return()
 endif()
 
-# Sets `result` to what git prints, and `result`_failed to whether it failed.
+# Sets `result` to the output of git, and `result`_failed to whether it failed.
 function(ask_git result)
   execute_process(COMMAND "${git}" -C "${root}" ${ARGN} OUTPUT_VARIABLE output ERROR_QUIET RESULT_VARIABLE status
                           OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -51,7 +51,7 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
-# Sets `result` to whether a translation unit of these lines compiles, and `result`_output to what the compiler prints.
+# Sets `result` to whether a translation unit of these lines compiles, and `result`_output to the compiler's output.
 function(compiles result lines)
   execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${lines}" COMMAND "${compiler}" ${options} -x c++ -
                   RESULT_VARIABLE status ERROR_VARIABLE output)

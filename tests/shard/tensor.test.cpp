@@ -325,7 +325,7 @@ TEST_CASE("a tensor that was moved from is empty, and all operations refuse it")
     const auto other = std::move(known);
     const auto says_so = [&](auto call) {
       const auto found = me.expect(hocket::errc::invalid_argument, call);
-      me.check(found && contains(found->what(), "was moved from"), "words");
+      me.check(found && contains(found->what(), "was moved from"), "no explanation");
     };
     says_so([&] { convert<"tp", replicated>(x); });
     says_so([&] { convert<"tp", replicated>(known); });
@@ -361,7 +361,7 @@ TEST_CASE("partial means without counts are refused on all ranks") {
     for (int counted = 0; counted < 2; ++counted) {
       if (counted == 1 && me.rank() == 0) means.set_count(3);  // on one rank only
       const auto found = me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", replicated>(means); });
-      me.check(found && std::string(found->what()).find("call set_count on every rank") != std::string::npos, "why");
+      me.check(found && std::string(found->what()).find("call set_count on every rank") != std::string::npos, "text");
       me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", shard<0>>(means); });
     }
     const auto negative = me.expect(hocket::errc::invalid_argument, [&] { means.set_count(-1); });
@@ -382,12 +382,12 @@ TEST_CASE("partial means without counts are also refused along an axis of one ra
     me.expect(hocket::errc::invalid_argument, [&] { convert<"tp", replicated>(means); });
     const auto refused = [&](auto call) {
       const auto found = me.expect(hocket::errc::invalid_argument, call);
-      me.check(found && contains(found->what(), "call set_count on every rank"), "words");
+      me.check(found && contains(found->what(), "call set_count on every rank"), "no explanation");
     };
     refused([&] { hocket::redistribute<on<"tp", replicated>>(means); });
     refused([&] { hocket::redistribute<on<"dp", replicated>, on<"tp", replicated>>(means); });
     means.set_count(3);
-    me.check(hocket::redistribute<on<"tp", replicated>>(means).count() == 3, "said");
+    me.check(hocket::redistribute<on<"tp", replicated>>(means).count() == 3, "counted");
   });
 }
 

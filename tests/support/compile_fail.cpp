@@ -232,7 +232,7 @@ std::string compile(const settings& given, const fs::path& source) {
   return output;
 }
 
-// ---- what it printed --------------------------------------------------------------------------------------------
+// ---- the compiler's output --------------------------------------------------------------------------------------
 
 /// An error or a warning, with the lines before it that state its context, and the notes after it.
 struct diagnostic {
