@@ -92,14 +92,40 @@ inline constexpr bool ends_at = (!Arguments::template has<I> || call_options<typ
     !Arguments::template has<I + 1> ||
     std::is_same_v<typename Arguments::template plain<I + 1>, std::source_location>)&&!Arguments::template has<I + 2>;
 
-/// The options at I, which `ends_at` has accepted; `options<>` if there are none.
-template <class Arguments, std::size_t I>
-using options_at = std::conditional_t<Arguments::template has<I>, typename Arguments::template plain<I>, options<>>;
+/// The arguments of a pass: `First` others, tensors of `Ranks` dimensions, and options. `Pass` has
+/// `explain<Options, Tensors...>()`.
+template <axis_name Axis, class Pass, std::size_t First, std::size_t... Ranks>
+struct pass_call {
+  template <class... Given>
+  static consteval sentence explain() {
+    return explain_tensors<Given...>(std::make_index_sequence<sizeof...(Ranks)>());
+  }
+
+ private:
+  template <class... Given, std::size_t... Index>
+  static consteval sentence explain_tensors(std::index_sequence<Index...>) {
+    using all = argument_list<Given...>;
+    constexpr std::size_t last = First + sizeof...(Ranks);
+    if constexpr ((tensor_along<typename all::template plain<First + Index>, Axis, Ranks> && ...) &&
+                  ends_at<all, last>) {
+      using given_options = std::conditional_t<all::template has<last>, typename all::template plain<last>, options<>>;
+      return Pass::template explain<given_options, typename all::template plain<First + Index>...>();
+    } else {
+      return layer_arguments<Axis, Ranks...>::template explain<Given...>();
+    }
+  }
+};
 
 /// Returns the mistake in the options of a pass that converts elements of T from the placement `From` to `To`.
 template <class From, class To, class T, class Options>
 consteval sentence explain_pass_options() {
   return explain_options_at_end<conversion_options<From, To, std::remove_const_t<T>>, Options>();
+}
+
+/// The same for the gradient of a partial sum that was converted to `Output`.
+template <class Output, class T, class Options>
+consteval sentence explain_gradient_of_sum() {
+  return explain_pass_options<gradient_placement_t<Output>, gradient_placement_t<partial<sum>>, T, Options>();
 }
 
 /// The type of a tensor that is placed as `To` along `Axis`.
@@ -135,47 +161,44 @@ consteval sentence explain_column_parallel() {
   }
 }
 
-/// (math, input, weight, options)
 template <axis_name Axis>
-struct column_parallel_forward_call {
-  template <class... Given>
+struct column_parallel_forward {
+  template <class Options, class Input, class Weight>
   static consteval sentence explain() {
-    using all = argument_list<Given...>;
-    using input = typename all::template plain<1>;
-    using weight = typename all::template plain<2>;
-    if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && ends_at<all, 3>) {
-      constexpr sentence wrong = explain_column_parallel<Axis, input, weight>();
-      if constexpr (wrong) {
-        return wrong;
-      } else {
-        return explain_pass_options<typename input::template placement_on<Axis>, replicated,
-                                    typename input::element_type, options_at<all, 3>>();
-      }
+    constexpr sentence wrong = explain_column_parallel<Axis, Input, Weight>();
+    if constexpr (wrong) {
+      return wrong;
     } else {
-      return layer_arguments<Axis, 2, 2>::template explain<Given...>();
+      return explain_pass_options<typename Input::template placement_on<Axis>, replicated, typename Input::element_type,
+                                  Options>();
     }
   }
 };
+/// (math, input, weight, options)
+template <axis_name Axis>
+using column_parallel_forward_call = pass_call<Axis, column_parallel_forward<Axis>, 1, 2, 2>;
 
 /// True for what the forward pass saves for the backward pass.
 template <class Saved>
 inline constexpr bool is_saved_input = requires { typename Saved::from; };
 
+template <axis_name Axis, class Saved>
+struct column_parallel_backward {
+  template <class Options, class Weight, class Gradient>
+  static consteval sentence explain() {
+    return first_of({explain_column_parallel<Axis, void, Weight, Gradient>(),
+                     explain_pass_options<partial<sum>, gradient_placement_t<typename Saved::from>,
+                                          typename Gradient::element_type, Options>()});
+  }
+};
 /// (math, saved, weight, gradient, options)
 template <axis_name Axis>
 struct column_parallel_backward_call {
   template <class... Given>
   static consteval sentence explain() {
-    using all = argument_list<Given...>;
-    using saved = typename all::template plain<1>;
-    using weight = typename all::template plain<2>;
-    using gradient = typename all::template plain<3>;
-    if constexpr (is_saved_input<saved> && tensor_along<weight, Axis, 2> && tensor_along<gradient, Axis, 2> &&
-                  ends_at<all, 4>) {
-      using of_input = gradient_placement_t<typename saved::from>;
-      return first_of(
-          {explain_column_parallel<Axis, void, weight, gradient>(),
-           explain_pass_options<partial<sum>, of_input, typename gradient::element_type, options_at<all, 4>>()});
+    using saved = typename argument_list<Given...>::template plain<1>;
+    if constexpr (is_saved_input<saved>) {
+      return pass_call<Axis, column_parallel_backward<Axis, saved>, 2, 2, 2>::template explain<Given...>();
     } else {
       return layer_arguments<Axis, 2, 2>::template explain<Given...>();
     }
@@ -202,42 +225,28 @@ consteval sentence explain_row_parallel() {
   }
 }
 
+template <axis_name Axis, class Output>
+struct row_parallel_forward {
+  template <class Options, class Input, class Weight>
+  static consteval sentence explain() {
+    return first_of({explain_row_parallel<Axis, Output, Input, Weight>(),
+                     explain_pass_options<partial<sum>, Output, typename Input::element_type, Options>()});
+  }
+};
+template <axis_name Axis, class Output>
+struct row_parallel_backward {
+  template <class Options, class Input, class Weight, class Gradient>
+  static consteval sentence explain() {
+    return first_of({explain_row_parallel<Axis, Output, Input, Weight, Gradient>(),
+                     explain_gradient_of_sum<Output, typename Gradient::element_type, Options>()});
+  }
+};
 /// (math, input, weight, options)
 template <axis_name Axis, class Output>
-struct row_parallel_forward_call {
-  template <class... Given>
-  static consteval sentence explain() {
-    using all = argument_list<Given...>;
-    using input = typename all::template plain<1>;
-    using weight = typename all::template plain<2>;
-    if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && ends_at<all, 3>) {
-      return first_of({explain_row_parallel<Axis, Output, input, weight>(),
-                       explain_pass_options<partial<sum>, Output, typename input::element_type, options_at<all, 3>>()});
-    } else {
-      return layer_arguments<Axis, 2, 2>::template explain<Given...>();
-    }
-  }
-};
-
+using row_parallel_forward_call = pass_call<Axis, row_parallel_forward<Axis, Output>, 1, 2, 2>;
 /// (math, input, weight, gradient, options)
 template <axis_name Axis, class Output>
-struct row_parallel_backward_call {
-  template <class... Given>
-  static consteval sentence explain() {
-    using all = argument_list<Given...>;
-    using input = typename all::template plain<1>;
-    using weight = typename all::template plain<2>;
-    using gradient = typename all::template plain<3>;
-    if constexpr (tensor_along<input, Axis, 2> && tensor_along<weight, Axis, 2> && tensor_along<gradient, Axis, 2> &&
-                  ends_at<all, 4>) {
-      return first_of({explain_row_parallel<Axis, Output, input, weight, gradient>(),
-                       explain_pass_options<gradient_placement_t<Output>, gradient_placement_t<partial<sum>>,
-                                            typename gradient::element_type, options_at<all, 4>>()});
-    } else {
-      return layer_arguments<Axis, 2, 2, 2>::template explain<Given...>();
-    }
-  }
-};
+using row_parallel_backward_call = pass_call<Axis, row_parallel_backward<Axis, Output>, 1, 2, 2, 2>;
 
 /// (rows, bias), or (gradient of their sum)
 template <class Rule>
@@ -280,82 +289,59 @@ consteval sentence explain_embedding() {
   }
 }
 
+template <axis_name Axis, class Output>
+struct embedding_forward {
+  template <class Options, class Tokens, class Table>
+  static consteval sentence explain() {
+    return first_of({explain_embedding<Axis, Output, Tokens, Table>(),
+                     explain_pass_options<partial<sum>, Output, typename Table::element_type, Options>()});
+  }
+};
+template <axis_name Axis, class Output>
+struct embedding_backward {
+  template <class Options, class Tokens, class Table, class Gradient>
+  static consteval sentence explain() {
+    return first_of({explain_embedding<Axis, Output, Tokens, Table, Gradient>(),
+                     explain_gradient_of_sum<Output, typename Gradient::element_type, Options>()});
+  }
+};
 /// (tokens, table, options)
 template <axis_name Axis, class Output>
-struct embedding_forward_call {
-  template <class... Given>
-  static consteval sentence explain() {
-    using all = argument_list<Given...>;
-    using tokens = typename all::template plain<0>;
-    using table = typename all::template plain<1>;
-    if constexpr (tensor_along<tokens, Axis, 1> && tensor_along<table, Axis, 2> && ends_at<all, 2>) {
-      return first_of({explain_embedding<Axis, Output, tokens, table>(),
-                       explain_pass_options<partial<sum>, Output, typename table::element_type, options_at<all, 2>>()});
-    } else {
-      return layer_arguments<Axis, 1, 2>::template explain<Given...>();
-    }
-  }
-};
-
+using embedding_forward_call = pass_call<Axis, embedding_forward<Axis, Output>, 0, 1, 2>;
 /// (tokens, table, gradient, options)
 template <axis_name Axis, class Output>
-struct embedding_backward_call {
-  template <class... Given>
+using embedding_backward_call = pass_call<Axis, embedding_backward<Axis, Output>, 0, 1, 2, 2>;
+
+template <axis_name Axis>
+struct cross_entropy_forward {
+  template <class Options, class Logits, class Targets>
   static consteval sentence explain() {
-    using all = argument_list<Given...>;
-    using tokens = typename all::template plain<0>;
-    using table = typename all::template plain<1>;
-    using gradient = typename all::template plain<2>;
-    if constexpr (tensor_along<tokens, Axis, 1> && tensor_along<table, Axis, 2> && tensor_along<gradient, Axis, 2> &&
-                  ends_at<all, 3>) {
-      return first_of({explain_embedding<Axis, Output, tokens, table, gradient>(),
-                       explain_pass_options<gradient_placement_t<Output>, gradient_placement_t<partial<sum>>,
-                                            typename gradient::element_type, options_at<all, 3>>()});
-    } else {
-      return layer_arguments<Axis, 1, 2, 2>::template explain<Given...>();
+    if (!is_floating<std::remove_const_t<typename Logits::element_type>>) {
+      return "the logits of a cross entropy must be of a floating type: exponentials and logarithms of integers would "
+             "be truncated, and complex numbers have no maximum";
     }
+    if (!Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
+      return "a cross entropy accepts only an algorithm, timeout(...), a stop token, observe(...) and "
+             "require(checksummed): remove the other options, because the type of its sums over ranks supports neither "
+             "wire types nor exact sums";
+    }
+    if (constexpr sentence wrong = explain_algorithm<plan::collective_kind::all_reduce, Options>(); wrong) return wrong;
+    if (!is_placed_along<Axis, Logits, shard<1>>()) {
+      return "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its "
+             "axis; "
+             "with whole logits, every entry would count once per rank";
+    }
+    if (!is_placed_along<Axis, Targets, invariant>()) {
+      return "the targets of a vocabulary-parallel cross entropy must be invariant along its axis";
+    }
+    if (!std::is_integral_v<typename Targets::element_type>)
+      return "the targets of a cross entropy must be integers, because each is a position in the vocabulary";
+    return {};
   }
 };
-
-template <axis_name Axis, class Logits, class Targets, class Options>
-consteval sentence explain_cross_entropy() {
-  if (!is_floating<std::remove_const_t<typename Logits::element_type>>) {
-    return "the logits of a cross entropy must be of a floating type: exponentials and logarithms of integers would "
-           "be truncated, and complex numbers have no maximum";
-  }
-  if (!Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
-    return "a cross entropy accepts only an algorithm, timeout(...), a stop token, observe(...) and "
-           "require(checksummed): remove the other options, because the type of its sums over ranks supports neither "
-           "wire types nor exact sums";
-  }
-  if (constexpr sentence wrong = explain_algorithm<plan::collective_kind::all_reduce, Options>(); wrong) return wrong;
-  if (!is_placed_along<Axis, Logits, shard<1>>()) {
-    return "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its axis; "
-           "with whole logits, every entry would count once per rank";
-  }
-  if (!is_placed_along<Axis, Targets, invariant>()) {
-    return "the targets of a vocabulary-parallel cross entropy must be invariant along its axis";
-  }
-  if (!std::is_integral_v<typename Targets::element_type>)
-    return "the targets of a cross entropy must be integers, because each is a position in the vocabulary";
-  return {};
-}
-
 /// (logits, targets, options)
 template <axis_name Axis>
-struct cross_entropy_forward_call {
-  template <class... Given>
-  static consteval sentence explain() {
-    using all = argument_list<Given...>;
-    using logits = typename all::template plain<0>;
-    using targets = typename all::template plain<1>;
-    if constexpr (tensor_along<logits, Axis, 2> && tensor_along<targets, Axis, 1> && ends_at<all, 2>) {
-      return explain_cross_entropy<Axis, logits, targets, options_at<all, 2>>();
-    } else {
-      return layer_arguments<Axis, 2, 1>::template explain<Given...>();
-    }
-  }
-};
+using cross_entropy_forward_call = pass_call<Axis, cross_entropy_forward<Axis>, 0, 2, 1>;
 
 /// (saved, gradient)
 template <axis_name Axis>
