@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "draw/count.hpp"
+#include "draw/picture.hpp"
 
 #include <hocket/draw/plan.hpp>
 
@@ -15,7 +16,6 @@
 #include <hocket/plan/collective/two_shot.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <map>
 #include <sstream>
@@ -28,6 +28,9 @@ namespace {
 
 namespace plan = hocket::plan;
 using draw_test::count;
+using draw_test::faint_words;
+using draw_test::malformed;
+using draw_test::unfit_for_pages;
 
 template <class Check>
 void for_each_drawing(Check check) {
@@ -55,39 +58,6 @@ std::size_t actions_of(const plan::any_algorithm& algorithm, int ranks) {
   for (int rank = 0; rank < ranks; ++rank)
     for (unsigned lane = 0; lane < algorithm.shape(ranks).lanes; ++lane) sum += algorithm.length(ranks, rank, lane);
   return sum;
-}
-
-/// Returns why the document is not well-formed XML (nesting of tags, quotes, stray characters); empty if it is.
-std::string malformed(const std::string& text) {
-  std::vector<std::string> open;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == '>') return "stray >";
-    if (text[at] == '&') {
-      const std::size_t end = text.find(';', at);
-      if (end == std::string::npos || end - at > 6) return "stray &";
-      at = end + 1;
-      continue;
-    }
-    if (text[at] != '<') {
-      if (open.empty() && std::isspace(static_cast<unsigned char>(text[at])) == 0) return "text outside the root";
-      ++at;
-      continue;
-    }
-    const std::size_t end = text.find('>', at);
-    if (end == std::string::npos) return "unfinished tag";
-    const std::string tag = text.substr(at + 1, end - at - 1);
-    if (tag.find('<') != std::string::npos) return "< inside a tag";
-    if (count(tag, "\"") % 2 != 0) return "odd quotes in " + tag;
-    const std::string name = tag.substr(0, tag.find_first_of(" /", tag[0] == '/' ? 1 : 0));
-    if (tag[0] == '/') {
-      if (open.empty() || "/" + open.back() != name) return "closes " + name;
-      open.pop_back();
-    } else if (tag.back() != '/') {
-      open.push_back(name);
-    }
-    at = end + 1;
-  }
-  return open.empty() ? "" : "leaves open " + open.back();
 }
 
 }  // namespace
@@ -163,6 +133,7 @@ TEST_CASE("the SVG is well-formed, self-contained, and shows each action once", 
   for_each_drawing([](const plan::any_algorithm& algorithm, int ranks) {
     const std::string drawing = plan::draw_svg(algorithm, ranks);
     REQUIRE(malformed(drawing) == "");
+    REQUIRE(unfit_for_pages(drawing) == "");
     REQUIRE(count(drawing, "<g class=\"action\">") == actions_of(algorithm, ranks));
     REQUIRE(count(drawing, "<script") + count(drawing, "href") + count(drawing, "@import") == 0);
     REQUIRE(count(drawing, "nan") + count(drawing, "inf") + count(drawing, "=\"-") == 0);
@@ -182,6 +153,14 @@ TEST_CASE("the SVG names each action and draws each message", "[plan][draw]") {
   CHECK(count(plan::draw_svg(plan::two_shot{}, 4), "class=\"load\"") == 4 * 3 + 4 * 3);
   CHECK(count(plan::draw_svg(plan::one_shot{}, 4), "class=\"flag\"") == 2 * 4 * 3);
   CHECK(count(plan::draw_svg(plan::push_all_reduce{}, 4), "class=\"load\"") == 0);
+}
+
+TEST_CASE("the words of a plan are readable on light and on dark pages", "[plan][draw]") {
+  for (const plan::any_algorithm& algorithm :
+       {plan::any_algorithm(plan::ring_all_reduce{}), plan::any_algorithm(plan::double_tree{3}),
+        plan::any_algorithm(plan::two_shot{}), plan::any_algorithm(plan::push_all_reduce{})}) {
+    CHECK(faint_words(plan::draw_svg(algorithm, 4)) == "");
+  }
 }
 
 TEST_CASE("a plan with zero costs and an empty vector can be drawn", "[plan][draw]") {
@@ -206,4 +185,23 @@ TEST_CASE("the check for well-formed XML can fail", "[plan][draw]") {
   CHECK(malformed("<a><b></a>") != "");
   CHECK(malformed("<a b=\"></a>") != "");
   CHECK(malformed("<a>1 & 2</a>") != "");
+}
+
+TEST_CASE("the checks of pictures can fail", "[plan][draw]") {
+  const std::string drawing = plan::draw_svg(plan::ring_all_reduce{}, 4);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = drawing;
+    REQUIRE(count(text, from) >= 1);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  CHECK(unfit_for_pages(drawing) == "");
+  CHECK(unfit_for_pages(changed("width=\"1200\"", "width=\"1300\"")) != "");
+  CHECK(unfit_for_pages(changed("max-width:100%;", "")) != "");
+  CHECK(unfit_for_pages(changed("@media (prefers-color-scheme:dark)", "@media (print)")) != "");
+  CHECK(unfit_for_pages(changed("class=\"edge\"", "class=\"egde\"")) != "");
+  CHECK(unfit_for_pages(changed("x=\"24\"", "x=\"1224\"")) != "");
+  CHECK(faint_words(drawing) == "");
+  CHECK(faint_words(changed(".hocket .heading{fill:#f3f4f6}", "")) != "");
+  CHECK(faint_words(changed(".hocket .inside{fill:#ffffff}", ".hocket .inside{fill:#888888}")) != "");
+  CHECK(faint_words(changed("fill-opacity:.26", "fill-opacity:1")) != "");
 }

@@ -26,17 +26,18 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan {
 namespace detail {
 
-/// Colours that most colour-blind readers can distinguish, and that make white letters readable.
+/// Colours that most colour-blind readers can distinguish. White letters are readable on them, except on `wait`, which
+/// has none. They contrast with light and with dark pages.
 constexpr const char* colour_of(action_kind what) noexcept {
   switch (what) {
-    case action_kind::copy: return "#6b7686";
-    case action_kind::send: return "#2c66b0";
-    case action_kind::receive: return "#2b8f92";
-    case action_kind::receive_reduce: return "#d9730d";
-    case action_kind::load: return "#7553c0";
-    case action_kind::load_reduce: return "#b03a84";
+    case action_kind::copy: return "#677281";
+    case action_kind::send: return "#3172c4";
+    case action_kind::receive: return "#257c7f";
+    case action_kind::receive_reduce: return "#b05c0a";
+    case action_kind::load: return "#7f5ad1";
+    case action_kind::load_reduce: return "#bf3f8f";
     case action_kind::push: return "#2a7f48";
-    case action_kind::signal: return "#c4352b";
+    case action_kind::signal: return "#d1382e";
     case action_kind::wait: return "#8c95a3";
   }
   return "#000000";
@@ -94,7 +95,22 @@ class recorder {
   std::vector<timed_transfer> transfers_;
 };
 
-inline constexpr const char* idle_fill = "fill=\"#c3cad4\"";
+inline constexpr const char* idle_style = "class=\"idle\"";
+
+/// The classes of drawings of plans. `inside` is for words on the colours of actions, `beside` for those on pale ones.
+inline constexpr svg_rule plan_rules[] = {
+    {"inside", "fill:#ffffff", ""},
+    {"beside", "fill:#1f2933", "fill:#eef1f5"},
+    {"idle", "fill:#c3cad4", "fill:#6b7585"},
+    {"transit", "fill:#4b5563", "fill:#aab2bf"},
+    {"pale", "fill-opacity:.26", "fill-opacity:.5"},
+    {"edge", "stroke:#ffffff", "stroke:#14181f"},
+    {"grid", "stroke:#d5dae2", "stroke:#39414d"},
+    {"arrow", "fill:#334155", "fill:#cbd5e1"},
+    {"message", "stroke:#334155", "stroke:#cbd5e1"},
+    {"load", "stroke:#7553c0", "stroke:#d6c9ff"},
+    {"flag", "stroke:#c4352b", "stroke:#ff9d94"},
+};
 
 /// Positions on the page, in pixels.
 struct page {
@@ -144,28 +160,28 @@ class mark_painter {
     if (!outgoing_) {
       const double reached = page_.x(step.reached);
       if (is_receiving(what)) wire = std::clamp(page_.x(mark.wire_begin), reached, begin);
-      if (wire - reached > 0.5) svg_.rectangle({reached, y_ + height_ / 2 - 1.5}, wire - reached, 3, idle_fill);
+      if (wire - reached > 0.5) svg_.rectangle({reached, y_ + height_ / 2 - 1.5}, wire - reached, 3, idle_style);
       if (begin - wire > 0.5) pale(wire, begin - wire);
     }
     if (end - begin > 0.5) solid(begin, end - begin);
     else if (begin - wire < 3) tick(begin);
-    if (end - begin >= begin - wire) label(step.what, begin, end, "#ffffff");
-    else label(step.what, wire, begin, "#1f2933");
+    if (end - begin >= begin - wire) label(step.what, begin, end, "inside");
+    else label(step.what, wire, begin, "beside");
     svg_.raw("</g>\n");
   }
 
  private:
-  static constexpr const char* edge = " stroke=\"#ffffff\" stroke-width=\"0.8\" rx=\"2\"";
+  static constexpr const char* edge = " stroke-width=\"0.8\" rx=\"2\"";
 
   void pale(double x, double width) {
-    svg_.rectangle({x, y_}, width, height_, hocket::detail::concat({fill_, " fill-opacity=\"0.26\"", edge}));
+    svg_.rectangle({x, y_}, width, height_, hocket::detail::concat({"class=\"edge pale\" ", fill_, edge}));
   }
 
   /// Begins later if it would cover a tick, so that both are visible.
   void solid(double x, double width) {
     double& taken = outgoing_ ? out_taken_ : own_taken_;
     const double shift = std::clamp(taken - x, 0.0, width / 2);
-    svg_.rectangle({x + shift, y_}, width - shift, height_, fill_ + edge);
+    svg_.rectangle({x + shift, y_}, width - shift, height_, hocket::detail::concat({"class=\"edge\" ", fill_, edge}));
     taken = x + width;
   }
 
@@ -177,7 +193,7 @@ class mark_painter {
     taken = x + 5;
   }
 
-  void label(const action& what, double from, double to, const char* colour) {
+  void label(const action& what, double from, double to, const char* where) {
     if (what.count == 0) return;
     std::string text = std::to_string(what.chunk);
     if (what.count > 1) hocket::detail::append(text, {'-', what.chunk + what.count - 1});
@@ -185,7 +201,7 @@ class mark_painter {
     if (to - from < 0.62 * size * static_cast<double>(text.size()) + 3) return;
     svg_.words(
         {(from + to) / 2, y_ + height_ / 2 + 0.36 * size}, text,
-        hocket::detail::concat({"text-anchor=\"middle\" font-size=\"", decimal(size, 0), "\" fill=\"", colour, '"'}));
+        hocket::detail::concat({"class=\"", where, "\" text-anchor=\"middle\" font-size=\"", decimal(size, 0), '"'}));
   }
 
   static std::string title(const timed_action& step) {
@@ -230,28 +246,24 @@ class svg_drawing {
 
  private:
   static constexpr const char* message_line =
-      "class=\"message\" stroke=\"#334155\" stroke-opacity=\"0.5\" stroke-width=\"1\" marker-end=\"url(#arrow)\"";
+      "class=\"message\" stroke-opacity=\"0.5\" stroke-width=\"1\" marker-end=\"url(#arrow)\"";
   static constexpr const char* tip_line =
-      "stroke=\"#334155\" stroke-opacity=\"0.7\" stroke-width=\"1\" marker-end=\"url(#arrow)\"";
+      "class=\"tip message\" stroke-opacity=\"0.7\" stroke-width=\"1\" marker-end=\"url(#arrow)\"";
   static constexpr const char* load_line =
-      "class=\"load\" stroke=\"#7553c0\" stroke-opacity=\"0.35\" stroke-width=\"1\" marker-end=\"url(#arrow)\"";
+      "class=\"load\" stroke-opacity=\"0.35\" stroke-width=\"1\" marker-end=\"url(#arrow)\"";
   static constexpr const char* flag_line =
-      "class=\"flag\" stroke=\"#c4352b\" stroke-opacity=\"0.4\" stroke-width=\"0.8\" stroke-dasharray=\"3 2\"";
+      "class=\"flag\" stroke-opacity=\"0.4\" stroke-width=\"0.8\" stroke-dasharray=\"3 2\"";
 
   void open(const std::string& heading, const std::string& facts) {
-    const std::string width = decimal(page_.width, 0);
-    const std::string height = decimal(page_.height(), 0);
+    style_sheet style;
+    for (const svg_rule& each : plan_rules) style.add(each);
+    svg_.open(page_.width, page_.height(), heading, style);
     svg_.raw(hocket::detail::concat(
-        {"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", height, "\" viewBox=\"0 0 ",
-         width, ' ', height, "\" role=\"img\" aria-label=\"", escaped(heading),
-         "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>", escaped(heading),
-         "</title>\n<desc>", escaped(facts),
-         "</desc>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" "
-         "refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\"><path d=\"M0 1L8 4L0 7z\" "
-         "fill=\"#334155\"/></marker></defs>\n"}));
-    svg_.rectangle({0, 0}, page_.width, page_.height(), "fill=\"#ffffff\"");
-    svg_.words({24, 34}, heading, "font-size=\"19\" font-weight=\"bold\" fill=\"#111827\"");
-    svg_.words({24, 56}, facts, "font-size=\"13\" fill=\"#4b5563\"");
+        {"<desc>", escaped(facts),
+         "</desc>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" "
+         "markerHeight=\"6\" orient=\"auto\"><path class=\"arrow\" d=\"M0 1L8 4L0 7z\"/></marker></defs>\n"}));
+    svg_.words({24, 34}, heading, "class=\"heading\" font-size=\"19\" font-weight=\"bold\"");
+    svg_.words({24, 56}, facts, "class=\"note\" font-size=\"13\"");
   }
 
   void legend() {
@@ -263,10 +275,10 @@ class svg_drawing {
       svg_.rectangle({x, y - 10}, 14, 12, std::string("rx=\"2\" fill=\"") + colour_of(what) + '"');
       x = legend_text(x + 19, to_string(what));
     }
-    svg_.rectangle({x, y - 5.5}, 18, 3, idle_fill);
+    svg_.rectangle({x, y - 5.5}, 18, 3, idle_style);
     x = legend_text(x + 23, "waiting");
     if (uses(action_kind::send)) {
-      svg_.rectangle({x, y - 10}, 14, 12, "rx=\"2\" fill=\"#4b5563\" fill-opacity=\"0.26\"");
+      svg_.rectangle({x, y - 10}, 14, 12, "class=\"transit pale\" rx=\"2\"");
       x = legend_text(x + 19, "in transit");
     }
     const auto sample = [&](bool shown, const char* style, const char* name) {
@@ -274,14 +286,15 @@ class svg_drawing {
       svg_.line({x, y - 4}, {x + 22, y - 4}, style);
       x = legend_text(x + 27, name);
     };
-    sample(uses(action_kind::send), "stroke=\"#334155\" marker-end=\"url(#arrow)\"", "message");
-    sample(any(reads_peers), "stroke=\"#7553c0\" marker-end=\"url(#arrow)\"", "load");
-    sample(uses(action_kind::signal) || uses(action_kind::push), "stroke=\"#c4352b\" stroke-dasharray=\"3 2\"", "flag");
+    sample(uses(action_kind::send), "class=\"sample message\" marker-end=\"url(#arrow)\"", "message");
+    sample(any(reads_peers), "class=\"sample load\" marker-end=\"url(#arrow)\"", "load");
+    sample(uses(action_kind::signal) || uses(action_kind::push), "class=\"sample flag\" stroke-dasharray=\"3 2\"",
+           "flag");
     legend_text(x, "numbers are chunks");
   }
 
   double legend_text(double x, const std::string& text) {
-    svg_.words({x, 84}, text, "fill=\"#374151\"");
+    svg_.words({x, 84}, text, "class=\"label\"");
     return x + 7 * static_cast<double>(text.size()) + 16;
   }
 
@@ -300,13 +313,13 @@ class svg_drawing {
   void bands() {
     for (int rank = 0; rank < page_.ranks; ++rank) {
       svg_.rectangle({page_.left() - 6, page_.band(rank)}, page_.width - page_.left() - page::right + 12,
-                     page_.band_height(), "rx=\"5\" fill=\"#f3f5f8\"");
+                     page_.band_height(), "class=\"band\" rx=\"5\"");
       const double middle = page_.band(rank) + page_.band_height() / 2 + 4.5;
       svg_.words({24, middle}, hocket::detail::concat({"rank ", rank}),
-                 "font-size=\"13\" font-weight=\"bold\" fill=\"#1f2937\"");
+                 "class=\"heading\" font-size=\"13\" font-weight=\"bold\"");
       for (unsigned lane = 0; page_.lanes > 1 && lane < page_.lanes; ++lane)
         svg_.words({page_.left() - 12, page_.own_y(rank, lane) + page_.lane_height() / 2 + 3.5},
-                   hocket::detail::concat({"lane ", lane}), "text-anchor=\"end\" font-size=\"10\" fill=\"#6b7280\"");
+                   hocket::detail::concat({"lane ", lane}), "class=\"note\" text-anchor=\"end\" font-size=\"10\"");
     }
   }
 
@@ -322,11 +335,11 @@ class svg_drawing {
     const double step = round_step(total > 0 ? total / unit.seconds / 9 : 1);
     for (int i = 0; i * step * unit.seconds <= total * (1 + 1e-9); ++i) {
       const double x = page_.x(i * step * unit.seconds);
-      svg_.line({x, page::top - 6}, {x, page_.bottom() + 6}, "stroke=\"#d5dae2\" stroke-width=\"1\"");
-      svg_.words({x, page_.bottom() + 21}, decimal(i * step, 3), "text-anchor=\"middle\" fill=\"#4b5563\"");
+      svg_.line({x, page::top - 6}, {x, page_.bottom() + 6}, "class=\"grid\" stroke-width=\"1\"");
+      svg_.words({x, page_.bottom() + 21}, decimal(i * step, 3), "class=\"note\" text-anchor=\"middle\"");
     }
     svg_.words({(page_.left() + page_.width - page::right) / 2, page_.bottom() + 41},
-               std::string("time in ") + unit.name, "text-anchor=\"middle\" fill=\"#4b5563\"");
+               std::string("time in ") + unit.name, "class=\"note\" text-anchor=\"middle\"");
   }
 
   point begin_of(const timed_transfer& transfer) const {
@@ -372,7 +385,7 @@ class svg_drawing {
 }  // namespace detail
 
 /// Returns the drawing of `plan` over `ranks` ranks for a vector of `bytes` bytes on the machine that `model`
-/// describes, as an SVG document `width` pixels wide.
+/// describes, as an SVG document at most `width` pixels wide. It shrinks with its window, and has a dark mode.
 template <algorithm Plan>
 std::string draw_svg(const Plan& plan, int ranks, std::size_t bytes = std::size_t{1} << 20,
                      const cost_model& model = example_machine, double width = 1200) {

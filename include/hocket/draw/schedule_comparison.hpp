@@ -59,12 +59,12 @@ inline std::string draw_comparison_svg(const schedule& plan, const timeline& pla
   below_options.heading = below_heading;
   detail::schedule_drawing above(plan, planned, above_options);
   detail::schedule_drawing below(plan, run, below_options);
-  const std::string width = plan::detail::decimal(options.width, 0);
-  const std::string middle = plan::detail::decimal(above.height(), 0);
-  const std::string height = plan::detail::decimal(above.height() + below.height(), 0);
-  return hocket::detail::concat({"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", height,
-                                 "\" viewBox=\"0 0 ", width, ' ', height, "\">\n", above.draw(),
-                                 "<g transform=\"translate(0 ", middle, ")\">\n", below.draw(), "</g>\n</svg>\n"});
+  plan::detail::svg_writer svg;
+  svg.open(options.width, above.height() + below.height(), heading + ", planned and run", detail::schedule_style());
+  svg.raw(above.draw_part());
+  svg.raw(hocket::detail::concat({"<g transform=\"translate(0 ", plan::detail::decimal(above.height(), 0), ")\">\n",
+                                  below.draw_part(), "</g>\n</svg>\n"}));
+  return svg.take();
 }
 
 }  // namespace plan::pipeline

@@ -2,7 +2,8 @@
 /// @file
 /// A pipeline schedule as a picture, as papers draw it: a row per rank, time to the right; forward passes, input and
 /// weight gradients in their colours, later stages of a rank darker, bubbles white; below, the activations that each
-/// rank holds. The picture shows a plan or a measured run; to compare the two, see draw/schedule_comparison.hpp.
+/// rank holds. The picture shows a plan or a measured run; to compare the two, see draw/schedule_comparison.hpp. It
+/// shrinks with its window, and is dark where the reader prefers dark pages.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -25,7 +26,7 @@ namespace plan::pipeline {
 
 /// Options of a picture.
 struct svg_options {
-  double width = 1200;            ///< of the page, in pixels
+  double width = 1200;            ///< the greatest width of the picture, in pixels
   double until = 0;               ///< the time at the right edge; 0: the end of the last action
   std::string_view unit = "";     ///< of time, written at the axis
   std::string_view heading = "";  ///< instead of the name of the schedule
@@ -33,22 +34,49 @@ struct svg_options {
 
 namespace detail {
 
-/// Colours that most colour-blind readers can distinguish; `later` is for later stages of a rank.
+/// Colours that most colour-blind readers can distinguish. Dark letters are readable on `first`, white ones on `later`,
+/// which is for later stages of a rank; `dark_later` replaces it on dark pages.
 struct shades {
+  const char* css;  ///< the class of the cells; those of later stages also have the class `later`
+  const char* name;
   const char* first;
   const char* later;
-  const char* name;
+  const char* dark_later;
 };
 
 constexpr shades shades_of(task_kind what) noexcept {
   switch (what) {
-    case task_kind::forward: return {"#4f8fd6", "#1f4e8c", "forward"};
-    case task_kind::input_gradient: return {"#2ba39b", "#14605b", "input gradient"};
-    case task_kind::weight_gradient: return {"#8bbf4d", "#4f7d1c", "weight gradient"};
-    case task_kind::backward: return {"#e08a3c", "#a2540e", "backward"};
-    case task_kind::recompute: return {"#a5b4d4", "#6b7ba3", "forward again"};
-    default: return {"#9aa3af", "#9aa3af", "other"};
+    case task_kind::forward: return {"forward", "forward", "#4f8fd6", "#1f4e8c", "#2b6bc1"};
+    case task_kind::input_gradient: return {"input-gradient", "input gradient", "#2ba39b", "#14605b", "#197872"};
+    case task_kind::weight_gradient: return {"weight-gradient", "weight gradient", "#8bbf4d", "#4f7d1c", "#4c771b"};
+    case task_kind::backward: return {"backward", "backward", "#e08a3c", "#a2540e", "#a7570e"};
+    case task_kind::recompute: return {"forward-again", "forward again", "#a5b4d4", "#5e6c8e", "#5e6c8e"};
+    default: return {"other", "other", "#9aa3af", "#676c74", "#676c74"};
   }
+}
+
+/// The classes of pictures of schedules. Words in cells have `inside-first` or, on the colours of later stages,
+/// `inside-later`.
+inline constexpr plan::detail::svg_rule schedule_rules[] = {
+    {"cell", "stroke:#ffffff", "stroke:#14181f"},
+    {"inside-first", "fill:#111827", ""},
+    {"inside-later", "fill:#ffffff", ""},
+    {"memory", "fill:none;stroke:#372a6f", "stroke:#bdb0f5"},
+};
+
+/// Returns the style sheet: the common rules, these, and two for each colour.
+inline plan::detail::style_sheet schedule_style() {
+  plan::detail::style_sheet style;
+  for (const plan::detail::svg_rule& each : schedule_rules) style.add(each);
+  for (const task_kind what : {task_kind::forward, task_kind::backward, task_kind::input_gradient,
+                               task_kind::weight_gradient, task_kind::recompute, task_kind::nothing}) {
+    const shades colours = shades_of(what);
+    const std::string later = hocket::detail::concat({colours.css, ".later"});
+    style.add({colours.css, hocket::detail::concat({"fill:", colours.first}), ""});
+    style.add({later, hocket::detail::concat({"fill:", colours.later}),
+               hocket::detail::concat({"fill:", colours.dark_later})});
+  }
+  return style;
 }
 
 /// Draws one schedule. Positions are in pixels.
@@ -66,13 +94,15 @@ class schedule_drawing {
   double height() const { return memory_top() + memory_height + 40; }
 
   std::string draw() {
-    open();
-    legend();
-    for (int rank = 0; rank < plan_.ranks(); ++rank) row_of(rank);
-    for (const timed_schedule_action& each : times_) cell(each);
-    axis();
-    memory();
+    svg_.open(options_.width, height(), heading(), schedule_style());
+    contents();
     svg_.raw("</svg>\n");
+    return svg_.take();
+  }
+
+  /// Returns the elements without a root, as a part of another picture.
+  std::string draw_part() {
+    contents();
     return svg_.take();
   }
 
@@ -92,19 +122,17 @@ class schedule_drawing {
     return memory_top() + memory_height * (1 - static_cast<double>(held) / std::max(1, most_held_));
   }
 
-  void open() {
-    const std::string heading(options_.heading.empty() ? plan_.name() : options_.heading);
-    const std::string width = plan::detail::decimal(options_.width, 0);
-    const std::string tall = plan::detail::decimal(height(), 0);
-    svg_.raw(hocket::detail::concat({"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", tall,
-                                     "\" viewBox=\"0 0 ", width, ' ', tall, "\" role=\"img\" aria-label=\"",
-                                     plan::detail::escaped(heading),
-                                     "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>",
-                                     plan::detail::escaped(heading), "</title>\n"}));
-    svg_.rectangle({0, 0}, options_.width, height(), "fill=\"#ffffff\"");
-    svg_.words({24, 34}, heading, "font-size=\"19\" font-weight=\"bold\" fill=\"#111827\"");
-    svg_.words({24, 56}, facts(), "font-size=\"13\" fill=\"#4b5563\"");
+  void contents() {
+    svg_.words({24, 34}, heading(), "class=\"heading\" font-size=\"19\" font-weight=\"bold\"");
+    svg_.words({24, 56}, facts(), "class=\"note\" font-size=\"13\"");
+    legend();
+    for (int rank = 0; rank < plan_.ranks(); ++rank) row_of(rank);
+    for (const timed_schedule_action& each : times_) cell(each);
+    axis();
+    memory();
   }
+
+  std::string_view heading() const { return options_.heading.empty() ? plan_.name() : options_.heading; }
 
   std::string facts() const {
     double makespan = 0;
@@ -129,20 +157,24 @@ class schedule_drawing {
     for (const task_kind what : {task_kind::forward, task_kind::backward, task_kind::input_gradient,
                                  task_kind::weight_gradient, task_kind::recompute}) {
       if (!uses(what)) continue;
-      const shades colours = shades_of(what);
-      svg_.rectangle({at, 72}, 14, 12, std::string("rx=\"2\" fill=\"") + colours.first + '"');
+      const std::string_view name = shades_of(what).name;
+      svg_.rectangle({at, 72}, 14, 12, class_of(what, false) + " rx=\"2\"");
       at += 19;
       if (has_later_stages()) {
-        svg_.rectangle({at - 3, 72}, 14, 12, std::string("rx=\"2\" fill=\"") + colours.later + '"');
+        svg_.rectangle({at - 3, 72}, 14, 12, class_of(what, true) + " rx=\"2\"");
         at += 16;
       }
-      svg_.words({at, 82}, colours.name, "fill=\"#374151\"");
-      at += 7 * static_cast<double>(std::string_view(colours.name).size()) + 16;
+      svg_.words({at, 82}, name, "class=\"label\"");
+      at += 7 * static_cast<double>(name.size()) + 16;
     }
     const char* rest = has_later_stages()
                            ? "numbers are microbatches; dark: later stages of the rank, or the other direction"
                            : "numbers are microbatches";
-    svg_.words({at, 82}, rest, "fill=\"#374151\"");
+    svg_.words({at, 82}, rest, "class=\"label\"");
+  }
+
+  static std::string class_of(task_kind what, bool later) {
+    return hocket::detail::concat({"class=\"cell ", shades_of(what).css, later ? " later\"" : "\""});
   }
 
   bool uses(task_kind wanted) const {
@@ -162,8 +194,8 @@ class schedule_drawing {
 
   void row_of(int rank) {
     svg_.words({24, y(rank) + row_height / 2 + 4.5}, hocket::detail::concat({"rank ", rank}),
-               "font-size=\"13\" font-weight=\"bold\" fill=\"#1f2937\"");
-    svg_.rectangle({left, y(rank)}, options_.width - left - right, row_height, "fill=\"none\" stroke=\"#e5e7eb\"");
+               "class=\"heading\" font-size=\"13\" font-weight=\"bold\"");
+    svg_.rectangle({left, y(rank)}, options_.width - left - right, row_height, "class=\"frame\"");
   }
 
   void cell(const timed_schedule_action& at) {
@@ -176,36 +208,34 @@ class schedule_drawing {
     const int parts = at.what.is_pair() ? 2 : 1;
     int part = 0;
     for_each_task(at.what, [&](const task& what) {
-      const shades colours = shades_of(what.what);
+      const bool later = is_later(what);
       const double high = row_height / parts;
       const double above = y(at.rank) + part++ * high;
       const double wide = x(at.end) - x(at.begin);
-      svg_.rectangle({x(at.begin), above}, wide, high,
-                     hocket::detail::concat({"fill=\"", is_later(what) ? colours.later : colours.first,
-                                             "\" stroke=\"#ffffff\" stroke-width=\"0.8\""}));
+      svg_.rectangle({x(at.begin), above}, wide, high, class_of(what.what, later) + " stroke-width=\"0.8\"");
       const std::string text = std::to_string(what.microbatch);
       const double size = parts == 2 ? 9 : 11;
       if (wide < 0.62 * size * static_cast<double>(text.size()) + 2) return;
-      svg_.words({x(at.begin) + wide / 2, above + high / 2 + 0.36 * size}, text,
-                 hocket::detail::concat(
-                     {"text-anchor=\"middle\" font-size=\"", plan::detail::decimal(size, 0), "\" fill=\"#ffffff\""}));
+      svg_.words(
+          {x(at.begin) + wide / 2, above + high / 2 + 0.36 * size}, text,
+          hocket::detail::concat({"class=\"inside-", later ? "later" : "first",
+                                  "\" text-anchor=\"middle\" font-size=\"", plan::detail::decimal(size, 0), '"'}));
     });
     svg_.raw("</g>\n");
   }
 
   void axis() {
     const double at = bottom() + 16;
-    svg_.words({left, at}, "0", "fill=\"#6b7280\"");
-    svg_.words({options_.width - right, at}, number(end_), "text-anchor=\"end\" fill=\"#6b7280\"");
+    svg_.words({left, at}, "0", "class=\"note\"");
+    svg_.words({options_.width - right, at}, number(end_), "class=\"note\" text-anchor=\"end\"");
   }
 
-  /// Draws a curve per rank, from dark for the first rank to light.
+  /// Draws a curve per rank, from opaque for the first rank to pale.
   void memory() {
-    svg_.words({24, memory_top() - 14}, "activations held, by rank (dark: rank 0)", "fill=\"#374151\"");
-    svg_.rectangle({left, memory_top()}, options_.width - left - right, memory_height,
-                   "fill=\"none\" stroke=\"#e5e7eb\"");
-    svg_.words({left - 8, memory_top() + 10}, std::to_string(most_held_), "text-anchor=\"end\" fill=\"#6b7280\"");
-    svg_.words({left - 8, memory_top() + memory_height}, "0", "text-anchor=\"end\" fill=\"#6b7280\"");
+    svg_.words({24, memory_top() - 14}, "activations held, by rank (strongest line: rank 0)", "class=\"label\"");
+    svg_.rectangle({left, memory_top()}, options_.width - left - right, memory_height, "class=\"frame\"");
+    svg_.words({left - 8, memory_top() + 10}, std::to_string(most_held_), "class=\"note\" text-anchor=\"end\"");
+    svg_.words({left - 8, memory_top() + memory_height}, "0", "class=\"note\" text-anchor=\"end\"");
     for (int rank = plan_.ranks() - 1; rank >= 0; --rank) {
       std::string points = at(0, 0);
       int before = 0;
@@ -213,10 +243,10 @@ class schedule_drawing {
         points += at(each.time, before) + at(each.time, each.held);
         before = each.held;
       }
-      const int light = plan_.ranks() == 1 ? 30 : 30 + 45 * rank / (plan_.ranks() - 1);
-      svg_.raw(hocket::detail::concat({"<polyline class=\"memory\" fill=\"none\" stroke=\"hsl(255,45%,", light,
-                                       "%)\" stroke-width=\"1.5\" points=\"", points, "\"><title>rank ", rank,
-                                       "</title></polyline>\n"}));
+      const double opacity = plan_.ranks() == 1 ? 1 : 1 - 0.5 * rank / (plan_.ranks() - 1);
+      svg_.raw(hocket::detail::concat({"<polyline class=\"memory\" stroke-opacity=\"",
+                                       plan::detail::decimal(opacity, 2), "\" stroke-width=\"1.5\" points=\"", points,
+                                       "\"><title>rank ", rank, "</title></polyline>\n"}));
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A minimal SVG writer for the drawings of this library: rectangles, lines and words, and numbers with their units.
+/// A picture is as wide as its window allows, up to its own width, and has colours for light and for dark pages.
 /// The output does not depend on the locale.
 #pragma once
 
@@ -73,6 +74,46 @@ inline std::string bytes_text(std::uint64_t bytes) {
   return decimal(value, 1) + ' ' + names[unit];
 }
 
+/// How the elements of a class look: declarations of CSS, and those that differ on a dark page.
+struct svg_rule {
+  std::string_view name;
+  std::string_view light;
+  std::string_view dark;
+};
+
+/// The classes that all pictures share. Words have a contrast of at least 4.5 to `page` and to `band`.
+inline constexpr svg_rule common_rules[] = {
+    {"page", "fill:#ffffff", "fill:#14181f"},    {"band", "fill:#f3f5f8", "fill:#1d232c"},
+    {"heading", "fill:#111827", "fill:#f3f4f6"}, {"label", "fill:#374151", "fill:#d1d5db"},
+    {"note", "fill:#4b5563", "fill:#aab2bf"},    {"frame", "fill:none;stroke:#e5e7eb", "stroke:#39414d"},
+};
+
+/// The style sheet of a picture. Its rules apply only inside the picture, also if a page of HTML contains it. The light
+/// rules come first, without a condition: programs that do not know `@media` use them.
+class style_sheet {
+ public:
+  style_sheet() {
+    for (const svg_rule& each : common_rules) add(each);
+  }
+
+  void add(const svg_rule& rule) {
+    hocket::detail::append(light_, {selector(rule), rule.light, "}\n"});
+    if (!rule.dark.empty()) hocket::detail::append(dark_, {selector(rule), rule.dark, "}\n"});
+  }
+
+  std::string text() const {
+    return hocket::detail::concat(
+        {"<style>\n.hocket{max-width:100%;height:auto;color-scheme:light dark;background:#ffffff}\n", light_,
+         "@media (prefers-color-scheme:dark){\n.hocket{background:#14181f}\n", dark_, "}\n</style>\n"});
+  }
+
+ private:
+  static std::string selector(const svg_rule& rule) { return hocket::detail::concat({".hocket .", rule.name, '{'}); }
+
+  std::string light_;
+  std::string dark_;
+};
+
 struct point {
   double x = 0;
   double y = 0;
@@ -82,6 +123,19 @@ struct point {
 class svg_writer {
  public:
   void raw(std::string_view text) { text_ += text; }
+
+  /// Begins a picture. `width` and `height` are its size where a page sets no other one, and its greatest size.
+  void open(double width, double height, std::string_view heading, const style_sheet& style) {
+    const std::string wide = decimal(width, 0);
+    const std::string high = decimal(height, 0);
+    hocket::detail::append(
+        text_, {"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"hocket\" width=\"", wide, "\" height=\"", high,
+                "\" viewBox=\"0 0 ", wide, ' ', high, "\" role=\"img\" aria-label=\"", escaped(heading),
+                "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<title>", escaped(heading),
+                "</title>\n", style.text()});
+    rectangle({0, 0}, width, height, "class=\"page\"");
+  }
+
   std::string take() { return std::move(text_); }
 
   void rectangle(point corner, double width, double height, std::string_view style) {
