@@ -14,6 +14,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace draw_test {
@@ -64,6 +65,13 @@ struct element {
     const std::string text = get(attribute);
     return text.empty() ? 0 : std::stod(text);
   }
+  /// Returns how far `transform="translate(x y) ..."` moves the element.
+  std::pair<double, double> moved() const {
+    std::istringstream text(get("transform"));
+    std::pair<double, double> by;
+    if (text.ignore(10, '(')) text >> by.first >> by.second;
+    return by;
+  }
   std::vector<std::string> classes() const {
     std::istringstream words_of_class(get("class"));
     std::vector<std::string> all;
@@ -91,7 +99,8 @@ inline std::vector<element> elements_of(const std::string& text) {
   return all;
 }
 
-/// The style sheet of a drawing: rules such as `.hocket .forward.later{fill:#1f4e8c}`, and those for dark pages.
+/// The style sheet of a drawing: rules such as `.hocket .forward.later{fill:#1f4e8c}`, and those for dark pages. All
+/// elements inherit what `.hocket{...}`, the rule of the root, sets.
 class style {
  public:
   explicit style(const std::string& drawing) {
@@ -110,23 +119,26 @@ class style {
     });
   }
 
-  /// Returns the value of a property: of the last of the most specific rules that match, or of the attribute.
+  /// Returns the value of a property: of the last of the most specific rules that match, of the attribute, or inherited.
   std::string value(const element& of, const std::string& property, bool dark) const {
     const std::vector<std::string> classes = of.classes();
+    std::string inherited;
     std::string found = of.get(property);
-    std::size_t specific = 0;
+    std::size_t specific = 1;
     for (int i = 0; i <= static_cast<int>(dark); ++i) {
       for (const rule& each : rules_[i]) {
         const bool matches = std::all_of(each.classes.begin(), each.classes.end(), [&](const std::string& name) {
           return std::find(classes.begin(), classes.end(), name) != classes.end();
         });
         const auto set = each.values.find(property);
-        if (!matches || set == each.values.end() || each.classes.size() < specific) continue;
+        if (!matches || set == each.values.end()) continue;
+        if (each.classes.empty()) inherited = set->second;
+        if (each.classes.size() < specific) continue;
         specific = each.classes.size();
         found = set->second;
       }
     }
-    return found;
+    return found.empty() ? inherited : found;
   }
 
  private:
@@ -143,11 +155,12 @@ class style {
   }
 
   static void read(const std::string& text, std::vector<rule>& rules) {
-    const std::string begin = ".hocket .";
+    const std::string begin = "\n.hocket";
     for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
       const std::size_t open = text.find('{', at);
+      const std::size_t first = text.find('.', at + begin.size());
       rule& made = rules.emplace_back();
-      made.classes = split(text.substr(at + begin.size(), open - at - begin.size()), '.');
+      if (first < open) made.classes = split(text.substr(first + 1, open - first - 1), '.');
       for (const std::string& each : split(text.substr(open + 1, text.find('}', open) - open - 1), ';')) {
         const std::size_t colon = each.find(':');
         made.values[each.substr(0, colon)] = each.substr(colon + 1);
@@ -176,7 +189,7 @@ inline std::string unfit_for_pages(const std::string& drawing) {
       const bool only_tells_apart = name == "sample" || name == "tip";
       if (!only_tells_apart && !rules.has_rule_of(name)) return "no rule has the class " + name;
     }
-    if (each.name == "text" && each.get("class").empty()) return "words without a class: " + each.words;
+    if (each.name == "text" && rules.value(each, "fill", false).empty()) return "words without a colour: " + each.words;
     if (each.number("x") < 0 || each.number("x") > root.number("width")) return "it is cut at a side";
     if (each.number("y") < 0 || each.number("y") > root.number("height")) return "it is cut above or below";
   }
@@ -223,8 +236,8 @@ inline std::string faint_words(const std::string& drawing) {
     std::vector<painted> below;
     double down = 0;  // a part that is moved down is the last one
     for (const element& each : elements) {
-      if (each.name == "g" && !each.get("transform").empty()) down = std::stod(each.get("transform").substr(12));
-      const double x = each.number("x"), y = each.number("y") + down;
+      if (each.name == "g" && !each.get("transform").empty()) down = each.moved().second;
+      const double x = each.number("x") + each.moved().first, y = each.number("y") + each.moved().second + down;
       if (each.name == "rect") {
         const std::string fill = rules.value(each, "fill", dark), opacity = rules.value(each, "fill-opacity", dark);
         if (fill == "none") continue;
