@@ -4,6 +4,7 @@
 /// of the bigram model as a line to beat. Values that are not finite are stated in words instead.
 #pragma once
 
+#include "picture.hpp"
 #include "training.hpp"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ class loss_curve {
   }
 
   /// Adds a warning about missing points, to the right of the title.
-  void warn(const std::string& words) { body_ += text(right, 28, "end", words, "fill=\"#c0392b\""); }
+  void warn(const std::string& words) { body_ += text(right, 28, "end", words, "class=\"warning\""); }
 
   /// Adds a line to the legend in the upper right.
   void add_to_legend(const std::string& label, const std::string& style) {
@@ -59,12 +60,7 @@ class loss_curve {
     body_ += text(right - 250, line, "start", label, "");
   }
 
-  std::string svg() const {
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 480\" width=\"800\" height=\"480\" "
-           "font-family=\"sans-serif\" font-size=\"13\" fill=\"#222\">\n"
-           "<rect width=\"800\" height=\"480\" fill=\"white\"/>\n" +
-           body_ + "</svg>\n";
-  }
+  std::string svg() const { return begin_picture(800, 480, "Loss during training") + body_ + "</svg>\n"; }
 
  private:
   static constexpr double left = 70, right = 770, top = 48, bottom = 420;
@@ -94,7 +90,7 @@ class loss_curve {
   }
 
   static std::string grid_line(double x1, double y1, double x2, double y2) {
-    return "<line stroke=\"#ddd\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" +
+    return "<line class=\"grid\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" +
            number(y2) + "\"/>\n";
   }
 
@@ -161,9 +157,9 @@ inline std::string draw_loss_curve(std::span<const step_record> steps, int taken
   for (const loss_curve::point& at : train) make_room_for(at.loss);
   const double last = begin + static_cast<double>(steps.size());
   const loss_curve::point bigram[] = {{begin, bigram_loss}, {last, bigram_loss}}, held_out[] = {{last, held_out_loss}};
-  const std::string train_style = "stroke=\"#14467f\" stroke-width=\"1.5\"";
-  const std::string held_out_style = "fill=\"#c77700\" stroke=\"#c77700\" stroke-width=\"4\"";
-  const std::string bigram_style = "stroke=\"#c0392b\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"";
+  const std::string train_style = "class=\"training\" stroke-width=\"1.5\"";
+  const std::string held_out_style = "class=\"held-out\" stroke-width=\"4\"";
+  const std::string bigram_style = "class=\"bigram\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"";
   const auto label = [](const char* name, double loss) {
     char words[80];
     std::snprintf(words, sizeof words, "%s: %.3f", name, loss);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "report.hpp"
 
+#include "picture.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -47,19 +49,15 @@ std::error_code flush_to_disk(const std::filesystem::path& path) {
 }  // namespace
 
 std::string draw_memory(const std::vector<rank_memory>& ranks) {
-  constexpr double left = 80, width = 480, row = 26, top = 40;
+  constexpr double left = 80, width = 440, row = 26, top = 40;
   std::size_t most = 1;
   for (const rank_memory& each : ranks) most = std::max({most, each.peak, each.predicted});
   const double height = top + row * static_cast<double>(ranks.size()) + 20;
+  const std::string heading = "Parameters, gradients and states of each rank";
+  std::string svg = begin_picture(800, static_cast<int>(height), heading);
+  svg += "<text x=\"" + std::to_string(static_cast<int>(left)) + "\" y=\"22\" font-size=\"17\" font-weight=\"bold\">" +
+         heading + "</text>\n";
   char text[512];
-  std::snprintf(
-      text, sizeof text,
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 %.0f\" width=\"800\" height=\"%.0f\" "
-      "font-family=\"sans-serif\" font-size=\"13\" fill=\"#222\">\n"
-      "<text x=\"%.0f\" y=\"22\" font-size=\"17\" font-weight=\"bold\">Parameters, gradients and states of each "
-      "rank</text>\n",
-      height, height, left);
-  std::string svg = text;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const rank_memory& each = ranks[i];
     const auto length = [&](std::size_t bytes) {
@@ -68,12 +66,12 @@ std::string draw_memory(const std::vector<rank_memory>& ranks) {
     const double y = top + row * static_cast<double>(i);
     std::snprintf(text, sizeof text,
                   "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">rank %zu</text>\n"
-                  "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.1f\" height=\"16\" fill=\"#cfe0f3\"/>\n"
-                  "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.1f\" height=\"16\" fill=\"#14467f\"/>\n",
+                  "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.1f\" height=\"16\" class=\"peak\"/>\n"
+                  "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.1f\" height=\"16\" class=\"stored\"/>\n",
                   left - 10, y + 13, i, left, y, length(each.peak), left, y, length(each.counted));
     svg += text;
     std::snprintf(text, sizeof text,
-                  "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#c77700\" stroke-width=\"3\"/>\n"
+                  "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" class=\"formula\" stroke-width=\"3\"/>\n"
                   "<text x=\"%.1f\" y=\"%.1f\">%s, at most %s</text>\n",
                   left + length(each.predicted), left + length(each.predicted), y - 3, y + 19,
                   left + length(each.peak) + 8, y + 13, mebibytes(each.counted).c_str(), mebibytes(each.peak).c_str());
@@ -82,22 +80,47 @@ std::string draw_memory(const std::vector<rank_memory>& ranks) {
   return svg + "</svg>\n";
 }
 
+namespace {
+
+/// The begin of the page, up to its heading. Colours follow the reader's preference. In a narrow window, pictures and the
+/// table scroll inside their boxes: pictures would become too small to read.
+constexpr const char* begin_page = R"(<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>train_gpt</title>
+<style>
+:root { color-scheme: light dark; --page: #ffffff; --ink: #222222; --box: #f4f4f4 }
+@media (prefers-color-scheme: dark) { :root { --page: #14181f; --ink: #e5e7eb; --box: #1d232c } }
+body { font-family: sans-serif; max-width: 75rem; margin: 0 auto; padding: 1rem; background: var(--page); color: var(--ink) }
+td { padding: 0.15em 1.5em 0.15em 0; vertical-align: top; overflow-wrap: anywhere }
+td:first-child { white-space: nowrap }
+.box { overflow-x: auto; margin: 0 }
+.box svg { display: block; min-width: 40rem }
+.box svg.hocket { min-width: 56rem }
+pre { background: var(--box); padding: 1em; white-space: pre-wrap; overflow-wrap: anywhere }
+</style></head>
+<body>
+<h1>train_gpt</h1>
+)";
+
+std::string in_box(const std::string& picture) { return "<figure class=\"box\">\n" + picture + "</figure>\n"; }
+
+}  // namespace
+
 std::string html(const report& of) {
-  std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>train_gpt</title>\n<style>\n"
-      "body { font-family: sans-serif; max-width: 60em; margin: 2em auto; color: #222 }\n"
-      "td { padding: 0.15em 1.5em 0.15em 0 } svg { max-width: 100%; height: auto }\n"
-      "pre { background: #f4f4f4; padding: 1em; white-space: pre-wrap "
-      "}\n</style></head>\n<body>\n<h1>train_gpt</h1>\n<table>\n";
+  std::string page = begin_page;
+  page += "<div class=\"box\"><table>\n";
   for (const auto& [name, value] : of.facts) {
     page += "<tr><td>" + escaped(name) + "</td><td>" + escaped(value) + "</td></tr>\n";
   }
+  page += "</table></div>\n<h2>Loss</h2>\n" + in_box(of.loss_svg);
+  page += "<h2>One step: planned above, measured below</h2>\n" + in_box(of.schedule_svg);
   page +=
-      "</table>\n<h2>Loss</h2>\n" + of.loss_svg + "<h2>One step: planned above, measured below</h2>\n" +
-      of.schedule_svg +
-      "<h2>Memory</h2>\n<p>Dark: stored between steps. Light: maximum, including gathered data and data in transit. "
+      "<h2>Memory</h2>\n<p>Strong: stored between steps. Pale: maximum, including gathered data and data in transit. "
       "Line: by the formula.</p>\n" +
-      draw_memory(of.memory) + "<h2>Generated text</h2>\n<pre>" + escaped(of.sample) + "</pre>\n</body></html>\n";
+      in_box(draw_memory(of.memory));
+  page += "<h2>Generated text</h2>\n<pre>" + escaped(of.sample) + "</pre>\n</body></html>\n";
   return page;
 }
 
