@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The results of a training as one page that a browser can open offline: numbers, the loss, the schedule as planned
-/// and as run, and the memory of each rank.
+/// and as run, and the memory of each rank. It fits wide and narrow windows, and light and dark pages.
 #pragma once
 
 #include <cstddef>
