@@ -392,8 +392,12 @@ class group {
       const std::span<const std::byte> bytes(each);
       const std::size_t split = std::min(bytes.size(), encoded_handle_bytes);
       const std::optional<memory_handle> handle = decode(bytes.first(split));
-      if (!handle)
-        return make_failure(errc::corrupted, "a rank sent an invalid handle of the device memory that peers must open");
+      if (!handle) {
+        return make_failure(
+            errc::corrupted,
+            hocket::detail::concat(
+                {"rank ", handles.size(), " sent an invalid handle of the device memory that its peers must open"}));
+      }
       handles.push_back(*handle);
       tickets.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(split), bytes.end());
     }
