@@ -74,15 +74,15 @@ template <class T, class Arguments>
 consteval sentence explain_explain() {
   using collective = typename Arguments::template plain<1>;
   using count = typename Arguments::template plain<2>;
-  if constexpr (constexpr sentence wrong = explain_communicator<Arguments>(); wrong) {
-    return wrong;
+  if constexpr (explain_communicator<Arguments>()) {
+    return explain_communicator<Arguments>();
   } else if constexpr (!explainable<collective>) {
     return "explain(...) takes a collective after the communicator, as in explain<float>(comm, all_reduce, 1000); "
            "messages have no algorithms to choose from";
   } else if constexpr (std::is_void_v<T>) {
     return "explain<T>(...) needs the type of the elements, as in explain<float>(comm, all_reduce, 1000)";
-  } else if constexpr (constexpr sentence wrong = explain_element<T>(); wrong) {
-    return wrong;
+  } else if constexpr (explain_element<T>()) {
+    return explain_element<T>();
   } else if constexpr (lengths_of<collective>() == block_lengths::known_to_pairs) {
     return explain_options_to_explain<collective::collective, T, std::plus<>, Arguments, 2>();
   } else if constexpr (lengths_of<collective>() == block_lengths::known_to_all && !std::is_same_v<count, counts>) {
