@@ -68,8 +68,8 @@ template <class T, class Op>
 void kernel_two(benchmark::State& state) {
   const Op op;
   const auto loop = [&](operands<T>& data, std::size_t count) {
-    hocket::kernel::element_kernel_of<Op, T>.two(&op, data.to.data(), data.sources[0].data(), data.sources[1].data(),
-                                                 count);
+    hocket::kernel::element_kernel_of<Op, T>.combine_two(&op, data.to.data(), data.sources[0].data(),
+                                                         data.sources[1].data(), count);
   };
   time_loop<T>(state, op, loop, 2);
 }
@@ -89,7 +89,7 @@ void kernel_four(benchmark::State& state) {
   const auto loop = [&](operands<T>& data, std::size_t count) {
     const void* const from[] = {data.sources[0].data(), data.sources[1].data(), data.sources[2].data(),
                                 data.sources[3].data()};
-    hocket::kernel::element_kernel_of<Op, T>.many(&op, data.to.data(), from, 4, count);
+    hocket::kernel::element_kernel_of<Op, T>.combine_many(&op, data.to.data(), from, 4, count);
   };
   time_loop<T>(state, op, loop, 4);
 }

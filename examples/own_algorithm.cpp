@@ -33,7 +33,7 @@ struct pipelined_chain {
   static constexpr const char* name() { return "pipelined_chain"; }
   static constexpr plan::collective collective() { return {plan::collective_kind::all_reduce}; }
   constexpr plan::shape shape(int) const {
-    return {.pieces = pieces, .lanes = 2, .order = plan::combination_order::rank_order};
+    return {.chunks_per_block = pieces, .lanes = 2, .order = plan::combination_order::rank_order};
   }
 
   constexpr unsigned length(int ranks, int rank, unsigned lane) const { return pieces * steps(ranks, rank, lane); }

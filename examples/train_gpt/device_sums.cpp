@@ -36,8 +36,8 @@ struct device_sums::parts {
   ipc::owned_stream<ipc::driver> stream;
   std::multimap<std::size_t, device_memory> unused;  ///< by size in bytes
 
-  void ask(const char* what, ipc::status said) const {
-    if (said != ipc::status::success) must(ipc::status_failure(driver, what, said));
+  void ask(const char* what, ipc::status returned) const {
+    if (returned != ipc::status::success) must(ipc::status_failure(driver, what, returned));
   }
 
   void copy(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {

@@ -117,7 +117,7 @@ class memory_of final : public training_memory {
 
   void fetch(std::size_t first, std::size_t count) override { parameters_.hold(first, count); }
   void release(std::size_t first, std::size_t count) override {
-    parameters_.let_go(first, count);
+    parameters_.end_hold(first, count);
     if (Stage < 3) return;
     for (std::size_t i = first; i < first + count; ++i) widened_[i] = {};
   }

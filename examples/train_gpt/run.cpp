@@ -116,7 +116,7 @@ std::vector<std::pair<std::string, std::string>> placements_of(const training_op
 }
 
 /// Formats the traffic per step.
-std::string in_words(const traffic_by_use& moved, double steps) {
+std::string make_explanation(const traffic_by_use& moved, double steps) {
   const double unit = 1e6 * steps;
   return formatted("%.3f MB (gradients and parameters %.3f, pipeline %.3f, tensor-parallel sums %.3f)",
                    moved.total() / unit, moved.gradients / unit, moved.pipeline / unit, moved.tensor / unit);
@@ -338,7 +338,7 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
   if (speaks) {
     const traffic_by_use sent = training.predicted_traffic();
     for (auto& each : memory_of(predicted)) facts.push_back(std::move(each));
-    facts.emplace_back("traffic", "rank 0 moves " + in_words(sent, 1) + " per step by the formulas");
+    facts.emplace_back("traffic", "rank 0 moves " + make_explanation(sent, 1) + " per step by the formulas");
     print(facts);
     std::printf("\n%s\n", schedules::draw_text(plan).c_str());
     std::fflush(stdout);
@@ -374,13 +374,14 @@ int run_rank(const program_options& options, const hocket::ucx::communicator& co
                 100 * progress.communication_share());
     print_differences(memory);
     std::printf("rank 0 moved %s per step; all ranks %.3f MB, by the formulas %.3f MB\n",
-                in_words(moved, static_cast<double>(steps.size())).c_str(), of_all[0] / 1e6, of_all[1] / 1e6);
+                make_explanation(moved, static_cast<double>(steps.size())).c_str(), of_all[0] / 1e6, of_all[1] / 1e6);
     const auto measured = found_of(options, steps, schedules::run_clock(plan).bubble_share(),
                                    bubble_of(run, options.training.spread.pipeline), training, skipped_before);
     print(measured);
     print(found);
     facts.insert(facts.end(), measured.begin(), measured.end());
-    facts.emplace_back("moved", "by rank 0 " + in_words(moved, static_cast<double>(steps.size())) + " per step");
+    facts.emplace_back("moved",
+                       "by rank 0 " + make_explanation(moved, static_cast<double>(steps.size())) + " per step");
     facts.emplace_back("training", formatted("%zu steps in %.1f s, %.0f %% of it in communication", steps.size(),
                                              progress.seconds(), 100 * progress.communication_share()));
     facts.emplace_back("held-out loss",

@@ -25,7 +25,7 @@ hocket::traffic moved_by(thread_rank& me, Call call) {
   return me.comm().traffic() - before;
 }
 
-std::string in_words(const hocket::traffic& moved) {
+std::string make_explanation(const hocket::traffic& moved) {
   return std::to_string(moved.sent) + " sent, " + std::to_string(moved.read) + " read";
 }
 
@@ -39,8 +39,9 @@ TEST_CASE("a communicator counts the bytes that its rank has sent and read") {
       std::vector<float> in(count, 1), out(count);
       const auto check = [&](const char* name, const hocket::traffic& expected, auto call) {
         const hocket::traffic moved = moved_by(me, call);
-        me.check(moved == expected,
-                 [&] { return std::string(name) + ": " + in_words(moved) + " instead of " + in_words(expected); });
+        me.check(moved == expected, [&] {
+          return std::string(name) + ": " + make_explanation(moved) + " instead of " + make_explanation(expected);
+        });
       };
       const auto all_reduce = [&](const auto& algorithm) {
         return [&] { hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(algorithm)); };

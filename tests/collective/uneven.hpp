@@ -124,8 +124,8 @@ void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, cons
   for (const uneven_case& each : cases_for(ranks, plans)) {
     all.push_back({each, offsets_of(each.blocks), {}, {}, {}});
     expected& made = all.back();
-    made.layout =
-        plan::layout::given(made.offsets.data(), static_cast<std::uint32_t>(ranks), each.chosen.shape(ranks).pieces);
+    made.layout = plan::layout::given(made.offsets.data(), static_cast<std::uint32_t>(ranks),
+                                      each.chosen.shape(ranks).chunks_per_block);
     const bool gathers = each.chosen.collective().kind == plan::collective_kind::all_gather;
     for (int rank = 0; rank < ranks; ++rank) {
       made.inputs.push_back(

@@ -82,7 +82,7 @@ class rank_state {
   detail::vote_history& votes() noexcept { return votes_; }
   bool has_windows() const noexcept { return true; }
   bool aborted() const noexcept { return false; }
-  hocket::failure take_abort() const { return {}; }
+  hocket::failure consume_abort() const { return {}; }
   bool revoked() const noexcept { return revoked_; }
   void accept_revocation(const detail::revocation& told) {
     require(fuzz::is_known(told.code), "a revocation has a code of hocket::errc");

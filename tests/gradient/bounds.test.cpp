@@ -186,7 +186,7 @@ void check_peak(thread_rank& me, std::size_t in_flight, Sharding stage) {
   const auto buckets = layout.bucket_elements();
   const std::size_t stays =
       hocket::bytes_of_training<float, float, float, hocket::sgd>(buckets, me.rank(), me.size(), stage).gradients;
-  const std::size_t expected = stays + hocket::passing_bytes<float>(buckets, in_flight + 1);
+  const std::size_t expected = stays + hocket::consecutive_bucket_bytes<float>(buckets, in_flight + 1);
   me.check(ledger.peak_bytes() == expected, [&] {
     return std::to_string(in_flight) + " in flight, stage " + std::to_string(Sharding::stage) + ": at most " +
            std::to_string(ledger.peak_bytes()) + " bytes, by the formula " + std::to_string(expected);
@@ -424,7 +424,7 @@ void go_through(Gradients& gradients, Parameters& parameters, int microbatches, 
     for (std::size_t i = 0; i < layers; ++i) {
       parameters.hold(i, 1);
       if (computes()) static_cast<void>(parameters.of(i));
-      parameters.let_go(i, 1);
+      parameters.end_hold(i, 1);
     }
     for (std::size_t i = layers; i-- > 0;) {
       parameters.hold(i, 1);
@@ -432,7 +432,7 @@ void go_through(Gradients& gradients, Parameters& parameters, int microbatches, 
         for (double& each : gradients.of(i)) each += 1 + parameters.of(i)[0];
       }
       gradients.ready(i);
-      parameters.let_go(i, 1);
+      parameters.end_hold(i, 1);
     }
     gradients.end_microbatch(0, computed > 0 ? 1 : 0);
   }

@@ -13,7 +13,7 @@ namespace {
 
 using hocket::bucket_limits;
 using hocket::element_range;
-using hocket::layout_block;
+using hocket::layout_block_elements;
 using hocket::parameter;
 using hocket::parameter_layout;
 
@@ -42,8 +42,8 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
     for (const std::size_t i : layout.members(b)) {
       REQUIRE(layout.bucket_of(i) == b);
       REQUIRE(layout.of(i).first == at);
-      REQUIRE(at % layout_block == 0);
-      at = (layout.of(i).end() + layout_block - 1) / layout_block * layout_block;
+      REQUIRE(at % layout_block_elements == 0);
+      at = (layout.of(i).end() + layout_block_elements - 1) / layout_block_elements * layout_block_elements;
     }
     end = whole.end();
     REQUIRE(at == end);
@@ -58,13 +58,13 @@ void check_laws(const parameter_layout& layout, const bucket_limits& limits) {
       for (int rank = 0; rank < ranks; ++rank) {
         const element_range piece = layout.piece(b, rank, ranks);
         REQUIRE(piece.first == cut);  // pieces are contiguous
-        REQUIRE(piece.size % layout_block == 0);
+        REQUIRE(piece.size % layout_block_elements == 0);
         cut = piece.end();
         least = std::min(least, piece.size);
         most = std::max(most, piece.size);
       }
       REQUIRE(cut == whole.end());
-      REQUIRE(most - least <= layout_block);
+      REQUIRE(most - least <= layout_block_elements);
     }
   }
   REQUIRE(end == layout.size());
@@ -127,7 +127,7 @@ TEST_CASE("the pieces of a range cover it, even if its last block is not whole")
         const element_range piece = hocket::piece_of({17, size}, rank, ranks);
         CHECK(piece.first == end);
         end = piece.end();
-        if (end != 17 + size) CHECK(piece.size % layout_block == 0);
+        if (end != 17 + size) CHECK(piece.size % layout_block_elements == 0);
       }
       CHECK(end == 17 + size);
     }

@@ -123,7 +123,7 @@ void train_until_failure(const communicator& comm, findings& found) {
         for (float& each : gradients.of(i)) each += 1 + parameters.of(i)[0];
         gradients.ready(i);
       }
-      parameters.let_go(0, 3);
+      parameters.end_hold(0, 3);
       gradients.end_microbatch(1, 1);
     }
     const auto totals = gradients.finish();

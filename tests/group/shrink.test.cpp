@@ -336,7 +336,7 @@ TEST_CASE("texts that survivors exchange can be longer than one message") {
       std::uint32_t number = 1;
       for (const std::size_t size : {0U, 1U, 955U, 956U, 957U, 5000U}) {
         const auto all = consensus.gather_long(number, words_of(me.rank(), size));
-        number += consensus.most_votes;
+        number += consensus.most_votes_per_gather;
         for (int rank = 0; rank < me.size(); ++rank) {
           me.check(all[static_cast<std::size_t>(rank)] == words_of(rank, size), "another text than was sent");
         }

@@ -190,7 +190,7 @@ void check_ledger(thread_rank& me, When when, Sharding sharding) {
       });
       me.check(ledger.bytes() == expected.total(), "the total");
     }
-    const std::size_t most = expected.gradients + hocket::passing_bytes<float>(buckets, buckets.size());
+    const std::size_t most = expected.gradients + hocket::consecutive_bucket_bytes<float>(buckets, buckets.size());
     me.check(ledger.peak_bytes("gradients") <= most, "more gradients than all buckets in flight");
     me.check(ledger.peak_bytes("parameters") <= expected.parameters + layout.size() * sizeof(P),
              "more parameters than all buckets gathered");
@@ -241,11 +241,11 @@ static_assert(states_of_all<1>(1) == 4262 * sizeof(float) && states_of_all<1>(2)
 static_assert(states_of_all<2>(3) == states_of_all<1>(1) && states_of_all<3>(8) == states_of_all<1>(1));
 
 constexpr std::size_t four_buckets[] = {3, 10, 1, 5};
-static_assert(hocket::passing_bytes<float>(four_buckets, 0) == 0);
-static_assert(hocket::passing_bytes<float>(four_buckets, 1) == 40);
-static_assert(hocket::passing_bytes<float>(four_buckets, 2) == 52);
-static_assert(hocket::passing_bytes<float>(four_buckets, 3) == 72);  // 5, 3, 10: from the last to the first
-static_assert(hocket::passing_bytes<double>(four_buckets, 9) == 152);
+static_assert(hocket::consecutive_bucket_bytes<float>(four_buckets, 0) == 0);
+static_assert(hocket::consecutive_bucket_bytes<float>(four_buckets, 1) == 40);
+static_assert(hocket::consecutive_bucket_bytes<float>(four_buckets, 2) == 52);
+static_assert(hocket::consecutive_bucket_bytes<float>(four_buckets, 3) == 72);  // 5, 3, 10: from the last to the first
+static_assert(hocket::consecutive_bucket_bytes<double>(four_buckets, 9) == 152);
 
 /// Bytes that this rank sends in one step with ring algorithms.
 template <class Sharding, class When>
@@ -277,7 +277,7 @@ double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, int m
   for (std::size_t b = 0; b < layout.buckets(); ++b) parameters.wait(b);
   double bytes = 0;
   for (const hocket::completed_step& each : trace.events()) {
-    if (each.what.what == hocket::plan::action_kind::send) bytes += static_cast<double>(each.bytes);
+    if (each.what.kind == hocket::plan::action_kind::send) bytes += static_cast<double>(each.bytes);
   }
   return bytes;
 }
@@ -286,7 +286,7 @@ TEST_CASE("a step of M microbatches sends k (N-1)/N of the parameters: k is 2 at
   for (const int ranks : {1, 2, 4, 5}) {
     on_ranks(ranks, [&](thread_rank& me) {
       // One bucket per parameter, each of a size that the number of ranks divides.
-      const auto blocks = static_cast<std::size_t>(ranks) * hocket::layout_block;
+      const auto blocks = static_cast<std::size_t>(ranks) * hocket::layout_block_elements;
       const hocket::parameter_layout layout({{"a", 3 * blocks}, {"b", 7 * blocks}, {"c", blocks}}, {1, 1});
       const double n = 11.0 * static_cast<double>(blocks) * sizeof(float) * (ranks - 1) / ranks;
       const auto check = [&](int stage, double found, double expected) {

@@ -51,7 +51,7 @@ struct scaling_stage {
   std::size_t output_size() const { return stage + 1 == stages_in_all ? 0 : width; }
 
   void unshard() { parameters.hold(first, 2); }
-  void reshard() { parameters.let_go(first, 2); }
+  void reshard() { parameters.end_hold(first, 2); }
 
   float input(int microbatch, std::size_t i, std::span<const float> in) const {
     if (stage != 0) return in[i];
@@ -167,13 +167,13 @@ TEST_CASE("a parameter with several holders is released by the last") {
     check(2);
     parameters.hold(1, 2);
     check(3);
-    parameters.let_go(0, 2);
+    parameters.end_hold(0, 2);
     check(2);
     parameters.hold(1, 0);
     check(2);
-    parameters.let_go(1, 2);
+    parameters.end_hold(1, 2);
     check(0);
-    parameters.let_go(1, 2);  // without a holder
+    parameters.end_hold(1, 2);  // without a holder
     check(0);
     me.expect(hocket::errc::invalid_argument, [&] { parameters.hold(2, 2); });
   });

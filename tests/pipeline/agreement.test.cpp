@@ -325,8 +325,8 @@ schedule with_many_tags(int microbatches) {
   schedule plan = schedules::lower(schedules::gpipe(2, microbatches));
   schedules::row late;
   std::erase_if(plan.of(0), [&](const schedules::schedule_action& each) {
-    if (each.first.what == schedules::task_kind::receive_backward) late.push_back(each);
-    return each.first.what == schedules::task_kind::receive_backward;
+    if (each.first.kind == schedules::task_kind::receive_backward) late.push_back(each);
+    return each.first.kind == schedules::task_kind::receive_backward;
   });
   plan.of(0).insert(plan.of(0).begin(), late.rbegin(), late.rend());
   return plan;

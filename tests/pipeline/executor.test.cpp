@@ -221,7 +221,7 @@ TEST_CASE("a schedule that lists its messages may wait for sends later, but must
     schedule plan = schedules::lower(schedules::one_forward_one_backward(3, 6));
     for (schedules::row& actions : plan.rows) {  // some waits move to the end of the row
       const auto is_late = [&](const schedules::schedule_action& each) {
-        const auto what = each.first.what;
+        const auto what = each.first.kind;
         return (what == schedules::task_kind::wait_send_forward || what == schedules::task_kind::wait_send_backward) &&
                each.first.microbatch < microbatches_late;
       };

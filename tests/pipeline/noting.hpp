@@ -66,7 +66,7 @@ inline std::vector<task> computations(const hocket::plan::pipeline::row& actions
   std::vector<task> all;
   for (const auto& each : actions) {
     for_each_task(each, [&](const task& what) {
-      if (is_computation(what.what)) all.push_back(what);
+      if (is_computation(what.kind)) all.push_back(what);
     });
   }
   return all;

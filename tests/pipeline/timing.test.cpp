@@ -208,13 +208,13 @@ schedule with_late_sends(const schedule& given) {
       held.clear();
     };
     for (const schedules::schedule_action& each : plan.of(rank)) {
-      if (each.first.what == schedules::task_kind::send_forward) {
+      if (each.first.kind == schedules::task_kind::send_forward) {
         held.push_back(each);
         continue;
       }
-      if (schedules::is_computation(each.first.what) && each.first.what != schedules::task_kind::forward) let_go();
+      if (schedules::is_computation(each.first.kind) && each.first.kind != schedules::task_kind::forward) let_go();
       late.push_back(each);
-      if (each.first.what == schedules::task_kind::forward) let_go();
+      if (each.first.kind == schedules::task_kind::forward) let_go();
     }
     let_go();
     plan.of(rank) = late;

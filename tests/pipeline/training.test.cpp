@@ -68,7 +68,7 @@ TEST_CASE("updates and reductions of gradients run at the positions that the sch
       std::vector<std::string> listed;
       std::size_t updates = 0;
       for (const schedules::schedule_action& each : plan.of(me.rank())) {
-        const auto what = each.first.what;
+        const auto what = each.first.kind;
         if (what >= schedules::task_kind::send_forward) continue;
         listed.push_back(schedules::to_string(each.first));
         updates += what == schedules::task_kind::update;

@@ -94,7 +94,7 @@ TEST_CASE("in ring and halving-doubling, each rank sends 2(p-1)/p of the vector"
       unsigned sent = 0;
       for (unsigned i = 0; i < plan::ring_all_reduce::length(ranks, rank, 0); ++i) {
         const plan::action a = plan::ring_all_reduce::at(ranks, rank, 0, i);
-        if (a.what == plan::action_kind::send) sent += a.count;
+        if (a.kind == plan::action_kind::send) sent += a.count;
       }
       CHECK(sent == 2 * static_cast<unsigned>(ranks - 1));
     }
@@ -103,21 +103,21 @@ TEST_CASE("in ring and halving-doubling, each rank sends 2(p-1)/p of the vector"
     unsigned sent = 0;
     for (unsigned i = 0; i < plan::halving_doubling::length(16, rank, 0); ++i) {
       const plan::action a = plan::halving_doubling::at(16, rank, 0, i);
-      if (a.what == plan::action_kind::send) sent += a.count;
+      if (a.kind == plan::action_kind::send) sent += a.count;
     }
     CHECK(sent == 2 * 15);
   }
 }
 
 TEST_CASE("in the double tree, no rank sends or receives more than two vectors") {
-  const plan::double_tree tree{.pieces = 1};
+  const plan::double_tree tree{.chunks_per_half = 1};
   for (int ranks = 2; ranks <= 200; ++ranks) {
     for (int rank = 0; rank < ranks; ++rank) {
       unsigned sent = 0;
       unsigned received = 0;
       for (unsigned lane = 0; lane < 4; ++lane) {
         for (unsigned i = 0; i < tree.length(ranks, rank, lane); ++i) {
-          const bool sends = tree.at(ranks, rank, lane, i).what == plan::action_kind::send;
+          const bool sends = tree.at(ranks, rank, lane, i).kind == plan::action_kind::send;
           ++(sends ? sent : received);
         }
       }

@@ -27,8 +27,8 @@ void for_every_plan(int ranks, Visit visit) {
   visit(plan::ring_all_reduce{});
   visit(plan::recursive_doubling{});
   visit(plan::halving_doubling{});
-  visit(plan::double_tree{.pieces = 1});
-  visit(plan::double_tree{.pieces = 3});
+  visit(plan::double_tree{.chunks_per_half = 1});
+  visit(plan::double_tree{.chunks_per_half = 3});
   visit(plan::double_tree{});
   visit(plan::one_shot{});
   visit(plan::two_shot{});

@@ -45,9 +45,9 @@ class interpreter {
   interpreter(const plan::listed& plan, schedule how)
       : plan_(plan), how_(how), ranks_(plan.ranks()), shape_(plan.shape(ranks_)), collective_(plan.collective()),
         random_(how.seed) {
-    layout_ = {2 * std::size_t{shape_.pieces} + random_() % (shape_.pieces + 1),
-               static_cast<std::uint32_t>(collective_.blocks(ranks_)), shape_.pieces};
-    if (collective_.kind == plan::collective_kind::barrier) layout_ = {0, layout_.blocks(), layout_.pieces()};
+    layout_ = {2 * std::size_t{shape_.chunks_per_block} + random_() % (shape_.chunks_per_block + 1),
+               static_cast<std::uint32_t>(collective_.blocks(ranks_)), shape_.chunks_per_block};
+    if (collective_.kind == plan::collective_kind::barrier) layout_ = {0, layout_.blocks(), layout_.chunks_per_block()};
     for (int rank = 0; rank < ranks_; ++rank) memory_.push_back(make_memory());
     contributions_ = memory_of_all(&rank_memory::in);
     results_.resize(memory_.size());
@@ -193,7 +193,7 @@ class interpreter {
   bool perform(int rank, lane_state& state, const plan::action& a) {
     if (a.peer >= ranks_ || a.peer == rank) return fail("no such peer");
     if (std::size_t{a.chunk} + a.count > layout_.chunk_count()) return fail("no such chunk");
-    switch (a.what) {
+    switch (a.kind) {
       case plan::action_kind::copy: return move(rank, a, find(rank, a.from, a.from_at, a));
       case plan::action_kind::load:
         if (!looks_at(a.peer)) return fail("peer has not begun, or has ended");
@@ -269,7 +269,7 @@ class interpreter {
     if (!take(m)) return false;
     m.received = true;
     if (m.data.size() != size_of(a)) return fail("message of another size");
-    if (a.what == plan::action_kind::receive) return store(rank, a, m.data);
+    if (a.kind == plan::action_kind::receive) return store(rank, a, m.data);
     const number* local = find(rank, a.from, a.from_at, a);
     if (local == nullptr) return false;
     numbers sum(m.data.size());
@@ -290,13 +290,13 @@ class interpreter {
   /// Signals of pushes have other numbers than signals that are sent alone.
   static int signal_of(const plan::action& a) {
     const bool pushed =
-        a.what == plan::action_kind::push || (a.what == plan::action_kind::wait && a.from == plan::region::inbox);
+        a.kind == plan::action_kind::push || (a.kind == plan::action_kind::wait && a.from == plan::region::inbox);
     return pushed ? -1 - int{a.tag} : int{a.tag};
   }
 
   bool tell(int rank, const plan::action& a) {
     return all_of_peers(rank, a, [&](int peer) {
-      if (a.what == plan::action_kind::push) {
+      if (a.kind == plan::action_kind::push) {
         const number* from = find(rank, a.from, a.from_at, a);
         if (from == nullptr) return false;
         std::copy(from, from + size_of(a), memory_at(peer).inbox[static_cast<std::size_t>(rank)].begin());

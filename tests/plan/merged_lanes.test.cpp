@@ -61,7 +61,7 @@ std::vector<word_act> words_of(const plan::merged_lanes& merged, int rank) {
     if (step.what.join) drain([&](std::uint32_t, const auto& each) { return each.lane == step.lane; });
     if (step.message == plan::no_message) continue;
     const plan::merged_message& each = merged.messages[step.message];
-    if (step.what.what == action_kind::send) {
+    if (step.what.kind == action_kind::send) {
       drain([&](std::uint32_t number, const auto&) { return number == each.before; });
       result.push_back({word_act::sets, {0, each.slot, rank, each.to}});
       undrained.push_back(step.message);
@@ -126,7 +126,7 @@ TEST_CASE("merge_lanes reports plans with deadlocks, lost messages or unequal le
   plan::listed lost("lost", {plan::collective_kind::all_reduce}, 2, {});
   lost.lane(0) = {plan::send(1, {0}, plan::in(0))};
   CHECK_FALSE(plan::merge_lanes(lost, 2).complete);
-  plan::listed shorter("shorter", {plan::collective_kind::all_reduce}, 2, {.pieces = 2});
+  plan::listed shorter("shorter", {plan::collective_kind::all_reduce}, 2, {.chunks_per_block = 2});
   shorter.lane(0) = {plan::send(1, {0, 2}, plan::in(0))};
   shorter.lane(1) = {plan::receive(0, {0, 1}, plan::out(0))};
   CHECK_FALSE(plan::merge_lanes(shorter, 2).complete);

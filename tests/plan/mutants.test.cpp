@@ -48,7 +48,7 @@ std::vector<std::pair<const char*, std::vector<plan::action>>> damage(const std:
     std::swap(copy[i], copy[i + 1]);
     all.emplace_back("swapped", copy);
   }
-  const bool has_peer = lane[i].what != plan::action_kind::copy && lane[i].what != plan::action_kind::load_reduce;
+  const bool has_peer = lane[i].kind != plan::action_kind::copy && lane[i].kind != plan::action_kind::load_reduce;
   if (has_peer) {
     changed("other peer", [&](plan::action& a) {
       do a.peer = (a.peer + 1) % ranks;
@@ -64,10 +64,10 @@ std::vector<std::pair<const char*, std::vector<plan::action>>> damage(const std:
     changed("other destination", [](plan::action& a) { a.to_at += a.to == plan::region::none ? 0U : 1U; });
   }
   changed("join dropped", [](plan::action& a) { a.join = false; });
-  if (lane[i].what == plan::action_kind::receive_reduce) {
+  if (lane[i].kind == plan::action_kind::receive_reduce) {
     changed("operands exchanged", [](plan::action& a) { a.message_first = !a.message_first; });
   }
-  if (lane[i].what == plan::action_kind::signal || lane[i].what == plan::action_kind::wait) {
+  if (lane[i].kind == plan::action_kind::signal || lane[i].kind == plan::action_kind::wait) {
     changed("other tag", [](plan::action& a) { ++a.tag; });
   }
   return all;
@@ -128,7 +128,7 @@ TEST_CASE("the proof rejects damaged all-reduce plans over messages") {
   check_mutants(plan::ring_all_reduce{});
   check_mutants(plan::recursive_doubling{});
   check_mutants(plan::halving_doubling{});
-  check_mutants(plan::double_tree{.pieces = 2});
+  check_mutants(plan::double_tree{.chunks_per_half = 2});
 }
 
 TEST_CASE("the proof rejects damaged all-reduce plans over peer pointers") {

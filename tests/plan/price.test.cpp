@@ -97,7 +97,9 @@ struct written_down {
 
   static const char* name() { return "written_down"; }
   static plan::collective collective() { return {plan::collective_kind::all_reduce, 0}; }
-  plan::shape shape(int) const { return {.pieces = pieces, .lanes = static_cast<unsigned>(actions[0].size())}; }
+  plan::shape shape(int) const {
+    return {.chunks_per_block = pieces, .lanes = static_cast<unsigned>(actions[0].size())};
+  }
   unsigned length(int, int rank, unsigned lane) const {
     return static_cast<unsigned>(actions[static_cast<std::size_t>(rank)][lane].size());
   }

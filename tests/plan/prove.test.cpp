@@ -60,7 +60,7 @@ namespace {
 
 /// Two ranks exchange `messages` messages, and send all of them before they receive the first.
 plan::listed send_ahead(std::uint32_t messages) {
-  plan::listed both("send ahead", {plan::collective_kind::all_to_all, 0}, 2, {.pieces = messages});
+  plan::listed both("send ahead", {plan::collective_kind::all_to_all, 0}, 2, {.chunks_per_block = messages});
   for (int rank = 0; rank < 2; ++rank) {
     const auto own = static_cast<std::uint32_t>(rank) * messages;
     const std::uint32_t theirs = messages - own;
@@ -91,7 +91,7 @@ TEST_CASE("the prover rejects invalid rank counts and shapes") {
   CHECK(plan::prove(plan::ring_all_reduce{}, 0).what == violation::bad_rank_count);
   CHECK(plan::prove(plan::ring_all_reduce{}, -3).what == violation::bad_rank_count);
   CHECK(plan::prove(plan::binomial_broadcast{4}, 4).what == violation::bad_shape);
-  CHECK(plan::prove(plan::double_tree{.pieces = 0}, 4).what == violation::bad_shape);
+  CHECK(plan::prove(plan::double_tree{.chunks_per_half = 0}, 4).what == violation::bad_shape);
 }
 
 TEST_CASE("the prover rejects actions with an invalid peer, place or region") {
@@ -117,7 +117,7 @@ TEST_CASE("the prover rejects actions with an invalid peer, place or region") {
 }
 
 TEST_CASE("the prover rejects copies and messages between chunks of different lengths") {
-  plan::listed p = exchange({.pieces = 2, .order = plan::combination_order::rank_order});
+  plan::listed p = exchange({.chunks_per_block = 2, .order = plan::combination_order::rank_order});
   for (const int rank : {0, 1}) {
     for (plan::action& a : p.lane(rank)) a.count = 2;
   }
@@ -125,7 +125,7 @@ TEST_CASE("the prover rejects copies and messages between chunks of different le
   plan::listed shifted = p;
   shifted.lane(0).push_back(plan::copy({0}, out(1), out(0)));
   CHECK(plan::prove(shifted, 2).what == violation::wrong_length);
-  plan::listed overlapping("overlap", all_reduce, 1, {.pieces = 1, .scratch = 3});
+  plan::listed overlapping("overlap", all_reduce, 1, {.chunks_per_block = 1, .scratch = 3});
   overlapping.lane(0) = {plan::copy({0}, in(0), scratch(0)), plan::copy({0}, in(0), out(0))};
   CHECK(plan::prove(overlapping, 1));
   plan::listed shorter = p;
@@ -135,7 +135,7 @@ TEST_CASE("the prover rejects copies and messages between chunks of different le
 
 TEST_CASE("slots that are filled together must be used together") {
   const auto two_slots = [](plan::action last) {
-    plan::listed p("slots", all_reduce, 1, {.pieces = 2, .scratch = 2});
+    plan::listed p("slots", all_reduce, 1, {.chunks_per_block = 2, .scratch = 2});
     p.lane(0) = {plan::copy({0, 2}, in(0), scratch(0)), last};
     return plan::prove(p, 1);
   };
@@ -175,7 +175,8 @@ TEST_CASE("the prover finds lanes that access the same memory without order") {
 }
 
 TEST_CASE("two lanes must not share a channel") {
-  plan::listed p("shared", all_reduce, 2, {.pieces = 2, .lanes = 2, .order = plan::combination_order::rank_order});
+  plan::listed p("shared", all_reduce, 2,
+                 {.chunks_per_block = 2, .lanes = 2, .order = plan::combination_order::rank_order});
   for (const unsigned lane : {0U, 1U}) {
     for (const int rank : {0, 1}) {
       const auto order = rank == 0 ? plan::operand_order::local_first : plan::operand_order::message_first;
@@ -261,7 +262,7 @@ TEST_CASE("each contribution must be counted exactly once") {
   CHECK(plan::prove(less, 2).what == violation::missing_contribution);
   CHECK(plan::prove(less, 2).contribution == 0);
   for (plan::action& a : p.lane(2)) {
-    if (a.what == plan::action_kind::receive_reduce) a.from_at = (a.from_at + 1) % 4;
+    if (a.kind == plan::action_kind::receive_reduce) a.from_at = (a.from_at + 1) % 4;
   }
   CHECK_FALSE(plan::prove(p, 4));
 }
@@ -302,7 +303,7 @@ TEST_CASE("the prover finds a plan with a wrong result") {
 }
 
 TEST_CASE("materialise keeps every action") {
-  const plan::double_tree tree{.pieces = 3};
+  const plan::double_tree tree{.chunks_per_half = 3};
   const plan::listed list = plan::materialise(tree, 7);
   CHECK(std::string(list.name()) == "double_tree");
   for (int rank = 0; rank < 7; ++rank) {

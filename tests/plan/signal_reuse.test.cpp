@@ -45,8 +45,8 @@ void append(programs& to, const plan::any_algorithm& what, int ranks, banks how)
     std::vector<act>& mine = to[static_cast<std::size_t>(rank)];
     for (unsigned i = 0; i < what.length(ranks, rank, 0); ++i) {
       const plan::action each = what.at(ranks, rank, 0, i);
-      const bool sets = each.what == plan::action_kind::signal;
-      if (!sets && each.what != plan::action_kind::wait) continue;
+      const bool sets = each.kind == plan::action_kind::signal;
+      if (!sets && each.kind != plan::action_kind::wait) continue;
       for (int peer = 0; peer < ranks; ++peer) {
         if (peer == rank || (each.peer != plan::all_peers && each.peer != peer)) continue;
         const int from = sets ? rank : peer;
@@ -119,7 +119,7 @@ std::vector<plan::any_algorithm> plans_for_streams(int ranks) {
     bool flags_only = each.shape(ranks).lanes == 1;
     for (int rank = 0; rank < ranks && flags_only; ++rank) {
       for (unsigned i = 0; i < each.length(ranks, rank, 0); ++i) {
-        const plan::action_kind what = each.at(ranks, rank, 0, i).what;
+        const plan::action_kind what = each.at(ranks, rank, 0, i).kind;
         flags_only = flags_only && what != plan::action_kind::send && what != plan::action_kind::receive &&
                      what != plan::action_kind::receive_reduce && what != plan::action_kind::push;
       }

@@ -48,7 +48,7 @@ const char* work_of(conversion_kind kind) {
     case conversion_kind::nothing: return "nothing moves";
     case conversion_kind::slice: return "each takes its slice";
     case conversion_kind::keep_on_first: return "one rank keeps it, zeros on the others";
-    case conversion_kind::put_among_zeros: return "each puts its slice among zeros";
+    case conversion_kind::pad_with_zeros: return "each puts its slice among zeros";
     case conversion_kind::gather: return "all_gather";
     case conversion_kind::exchange: return "all_to_all";
     case conversion_kind::reduce: return "all_reduce";

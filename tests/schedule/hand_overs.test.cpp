@@ -46,7 +46,7 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
   };
   const auto can_begin = [&](const task& what, int rank, int now) {
     const int s = what.stage, m = what.microbatch;
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::forward: return is_here(task_kind::forward, task_kind::send_forward, s - 1, m, rank, now);
       case task_kind::input_gradient:
       case task_kind::backward: return is_here(task_kind::backward, task_kind::send_backward, s + 1, m, rank, now);
@@ -57,12 +57,12 @@ int stepwise_makespan(const schedule& plan, const costs& cost) {
   };
   const auto end = [&](const task& what, int now) {
     const int s = what.stage, m = what.microbatch;
-    if (what.what == task_kind::forward) made.insert({task_kind::forward, s, m});
-    if (what.what == task_kind::input_gradient || what.what == task_kind::backward)
+    if (what.kind == task_kind::forward) made.insert({task_kind::forward, s, m});
+    if (what.kind == task_kind::input_gradient || what.kind == task_kind::backward)
       made.insert({task_kind::backward, s, m});
-    if (is_send(what.what)) sent[{what.what, s, m}] = now;
-    if (what.what == task_kind::receive_forward) asked[{task_kind::send_forward, s - 1, m}] = now;
-    if (what.what == task_kind::receive_backward) asked[{task_kind::send_backward, s + 1, m}] = now;
+    if (is_send(what.kind)) sent[{what.kind, s, m}] = now;
+    if (what.kind == task_kind::receive_forward) asked[{task_kind::send_forward, s - 1, m}] = now;
+    if (what.kind == task_kind::receive_backward) asked[{task_kind::send_backward, s + 1, m}] = now;
   };
   for (int now = 0; now < 100000; ++now) {
     for (bool moved = true; moved;) {
@@ -130,7 +130,7 @@ TEST_CASE("a sender without another buffer waits for a receiver that computes") 
   CHECK(stepwise_makespan(plan, cost) == 21);
   std::vector<double> begins;
   trace(plan, cost, [&](const timed_schedule_action& each) {
-    if (each.rank == 0 && each.what.first.what == task_kind::forward) begins.push_back(each.begin);
+    if (each.rank == 0 && each.what.first.kind == task_kind::forward) begins.push_back(each.begin);
   });
   CHECK(begins == std::vector<double>{0, 1, 5});
 }

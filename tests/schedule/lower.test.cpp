@@ -159,7 +159,7 @@ TEST_CASE("two ranks with copies of a stage have equal rows, and reduce its grad
       for (int rank = 0; rank < ranks; ++rank) {
         row turned = plan.of(ranks - 1 - rank);
         const auto turn = [&](task& what) {
-          if (has_microbatch(what.what)) what.microbatch = (what.microbatch + microbatches / 2) % microbatches;
+          if (has_microbatch(what.kind)) what.microbatch = (what.microbatch + microbatches / 2) % microbatches;
         };
         for (schedule_action& each : turned) {
           turn(each.first);
@@ -191,7 +191,7 @@ TEST_CASE("the proofs reject a damaged lowered schedule") {
     CAPTURE(plan.name());
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (std::size_t i = 0; i < lowered.of(rank).size(); ++i) {
-        const task_kind what = lowered.of(rank)[i].first.what;
+        const task_kind what = lowered.of(rank)[i].first.kind;
         const auto at = static_cast<std::ptrdiff_t>(i);
         CAPTURE(rank, i, to_string(lowered.of(rank)[i]));
         const auto rejected = [&](const schedule& damaged) {
@@ -230,7 +230,7 @@ TEST_CASE("the proofs reject a damaged lowered schedule") {
         if (is_send(what)) {  // sent before the result is computed
           schedule early = lowered;
           std::swap(early.of(rank)[i], early.of(rank)[i - 1]);
-          const bool was_producer = is_computation(lowered.of(rank)[i - 1].first.what);
+          const bool was_producer = is_computation(lowered.of(rank)[i - 1].first.kind);
           if (was_producer && !rejected(early)) FAIL_CHECK("before what it sends");
         }
       }
@@ -301,7 +301,7 @@ TEST_CASE("receives are deferred to the action that needs them, or to the next m
           row messages[2];
           for (const schedule* each : {&early, &deferred}) {
             for (const schedule_action& what : each->of(rank)) {
-              const bool is_message = is_send(what.first.what) || is_receive(what.first.what);
+              const bool is_message = is_send(what.first.kind) || is_receive(what.first.kind);
               if (is_message) messages[each == &deferred].push_back(what);
             }
           }
@@ -310,7 +310,7 @@ TEST_CASE("receives are deferred to the action that needs them, or to the next m
           for (std::size_t i = 0; i + 1 < actions.size(); ++i) {
             const schedule_action& next = actions[i + 1];
             const task& receive = actions[i].first;
-            if (!is_receive(receive.what) || is_send(next.first.what) || is_receive(next.first.what)) continue;
+            if (!is_receive(receive.kind) || is_send(next.first.kind) || is_receive(next.first.kind)) continue;
             bool needed = false;
             for_each_task(next, [&](const task& what) {
               needed = needed || (what.stage == receive.stage && what.microbatch == receive.microbatch);
@@ -335,7 +335,7 @@ TEST_CASE("the sends of a stage in flight never exceed the requested number of b
               return written[2 * static_cast<std::size_t>(what.stage) + forward];
             };
             for (const schedule_action& each : lowered.of(rank)) {
-              const task_kind what = each.first.what;
+              const task_kind what = each.first.kind;
               if (is_send(what)) most = std::max(most, ++entry(each.first, what == task_kind::send_forward));
               if (what == task_kind::wait_send_forward || what == task_kind::wait_send_backward) {
                 --entry(each.first, what == task_kind::wait_send_forward);

@@ -37,7 +37,7 @@ bool trains(const schedule& plan) {
     return stage == plan.stages() || has(task_kind::input_gradient, stage, m) || has(task_kind::backward, stage, m);
   };
   const auto can_run = [&](const task& what) {
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::forward: return output(what.stage - 1, what.microbatch);
       case task_kind::input_gradient:
       case task_kind::backward: return output(what.stage, what.microbatch) && gradient(what.stage + 1, what.microbatch);
@@ -56,7 +56,7 @@ bool trains(const schedule& plan) {
             possible && can_run(each) && plan.placement.rank_of(each.stage, each.microbatch) == static_cast<int>(rank);
       });
       if (!possible) continue;
-      for_each_task(what, [&](const task& each) { done.insert({each.what, each.stage, each.microbatch}); });
+      for_each_task(what, [&](const task& each) { done.insert({each.kind, each.stage, each.microbatch}); });
       ++next[rank];
       moved = true;
     }
@@ -108,7 +108,7 @@ std::vector<mutant> mutants_of(const schedule& plan) {
               [&](row& actions) { actions[i].first.stage = (actions[i].first.stage + 1) % plan.stages(); });
       changed("no such microbatch", [&](row& actions) { actions[i].first.microbatch = plan.microbatches; });
       changed("other kind", [&](row& actions) {
-        auto& what = actions[i].first.what;
+        auto& what = actions[i].first.kind;
         what = what == task_kind::forward    ? task_kind::backward
                : what == task_kind::backward ? task_kind::input_gradient
                                              : task_kind::forward;
@@ -165,7 +165,7 @@ bool runs_to_its_end(const schedule& plan) {
   };
   const auto can_go = [&](const task& what, int rank) {
     const int stage = what.stage, m = what.microbatch;
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::forward: return is_here(task_kind::forward, task_kind::send_forward, stage - 1, m, rank);
       case task_kind::input_gradient:
       case task_kind::backward:
@@ -181,13 +181,13 @@ bool runs_to_its_end(const schedule& plan) {
   };
   const auto go = [&](const task& what) {
     const int stage = what.stage, m = what.microbatch;
-    done.insert({what.what, stage, m});
-    if (what.what == task_kind::send_forward || what.what == task_kind::send_backward)
-      sent.insert({what.what, stage, m});
-    if (what.what == task_kind::receive_forward) asked.insert({task_kind::send_forward, stage - 1, m});
-    if (what.what == task_kind::receive_backward) asked.insert({task_kind::send_backward, stage + 1, m});
-    if (what.what == task_kind::wait_send_forward) waited.insert({task_kind::send_forward, stage, m});
-    if (what.what == task_kind::wait_send_backward) waited.insert({task_kind::send_backward, stage, m});
+    done.insert({what.kind, stage, m});
+    if (what.kind == task_kind::send_forward || what.kind == task_kind::send_backward)
+      sent.insert({what.kind, stage, m});
+    if (what.kind == task_kind::receive_forward) asked.insert({task_kind::send_forward, stage - 1, m});
+    if (what.kind == task_kind::receive_backward) asked.insert({task_kind::send_backward, stage + 1, m});
+    if (what.kind == task_kind::wait_send_forward) waited.insert({task_kind::send_forward, stage, m});
+    if (what.kind == task_kind::wait_send_backward) waited.insert({task_kind::send_backward, stage, m});
   };
   std::vector<std::size_t> next(plan.rows.size(), 0);
   for (bool moved = true; moved;) {
@@ -235,7 +235,7 @@ TEST_CASE("both proofs together reject exactly the invalid mutants of schedules 
         for_each_task(each, [&](const task& what) {
           right = right && what.stage >= 0 && what.stage < plan.stages() && what.microbatch >= 0 &&
                   what.microbatch < plan.microbatches && plan.placement.rank_of(what.stage, what.microbatch) == rank &&
-                  seen.insert({what.what, what.stage, what.microbatch}).second;
+                  seen.insert({what.kind, what.stage, what.microbatch}).second;
         });
         if (!right) return false;
       }
@@ -244,7 +244,7 @@ TEST_CASE("both proofs together reject exactly the invalid mutants of schedules 
   };
   const auto without_messages = [](schedule plan) {
     for (row& actions : plan.rows) {
-      std::erase_if(actions, [](const schedule_action& each) { return !is_computation(each.first.what); });
+      std::erase_if(actions, [](const schedule_action& each) { return !is_computation(each.first.kind); });
     }
     return plan;
   };
@@ -252,8 +252,8 @@ TEST_CASE("both proofs together reject exactly the invalid mutants of schedules 
   const auto has_peers = [](const schedule& plan) {
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (const schedule_action& each : plan.of(rank)) {
-        if (!is_send(each.first.what) && !is_receive(each.first.what)) continue;
-        const bool up = each.first.what == task_kind::send_forward || each.first.what == task_kind::receive_backward;
+        if (!is_send(each.first.kind) && !is_receive(each.first.kind)) continue;
+        const bool up = each.first.kind == task_kind::send_forward || each.first.kind == task_kind::receive_backward;
         const int other = each.first.stage + (up ? 1 : -1);
         if (other < 0 || other >= plan.stages()) return false;
         if (plan.placement.rank_of(other, each.first.microbatch) == rank) return false;
@@ -302,7 +302,7 @@ TEST_CASE("the proof of messages rejects exactly the schedules whose messages or
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (std::size_t from = 0; from < lowered.of(rank).size(); ++from) {
         const schedule_action moved = lowered.of(rank)[from];
-        if (is_computation(moved.first.what)) continue;
+        if (is_computation(moved.first.kind)) continue;
         schedule without = lowered;
         row& actions = without.of(rank);
         actions.erase(actions.begin() + static_cast<std::ptrdiff_t>(from));
@@ -311,7 +311,7 @@ TEST_CASE("the proof of messages rejects exactly the schedules whose messages or
           changed.of(rank).insert(changed.of(rank).begin() + static_cast<std::ptrdiff_t>(to), moved);
           compare(changed, rank, from, to);
         }
-        if (!is_send(moved.first.what)) compare(without, rank, from, from);
+        if (!is_send(moved.first.kind)) compare(without, rank, from, from);
       }
     }
     CHECK(rejected > 100);
@@ -327,11 +327,11 @@ std::string done_for(int stage, const row& actions, const std::string& listed) {
   for (const schedule_action& each : actions) {
     for_each_task(each, [&](const task& what) {
       if (what.stage != stage) return;
-      const char letter = what.what == task_kind::unshard                ? 'u'
-                          : what.what == task_kind::reshard              ? 'r'
-                          : what.what == task_kind::reduce_gradient      ? 'g'
-                          : what.what == task_kind::wait_reduce_gradient ? 'w'
-                          : what.what == task_kind::update               ? 'p'
+      const char letter = what.kind == task_kind::unshard                ? 'u'
+                          : what.kind == task_kind::reshard              ? 'r'
+                          : what.kind == task_kind::reduce_gradient      ? 'g'
+                          : what.kind == task_kind::wait_reduce_gradient ? 'w'
+                          : what.kind == task_kind::update               ? 'p'
                                                                          : 'c';
       if (listed.find(letter) != std::string::npos) word += letter;
     });
@@ -360,7 +360,7 @@ bool takes_care(const schedule& plan) {
 
 schedule computations_of(schedule plan) {
   for (row& actions : plan.rows) {
-    std::erase_if(actions, [](const schedule_action& each) { return !is_computation(each.first.what); });
+    std::erase_if(actions, [](const schedule_action& each) { return !is_computation(each.first.kind); });
   }
   return plan;
 }
@@ -371,7 +371,7 @@ std::vector<mutant> mutants_of_care(const schedule& plan) {
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     for (std::size_t i = 0; i < plan.of(rank).size(); ++i) {
       const schedule_action own = plan.of(rank)[i];
-      if (has_microbatch(own.first.what)) continue;
+      if (has_microbatch(own.first.kind)) continue;
       const std::string at =
           ' ' + to_string(own.first) + ", step " + std::to_string(i) + " of rank " + std::to_string(rank);
       schedule without = plan;
@@ -414,7 +414,7 @@ TEST_CASE("the proof rejects exactly the mutants with invalid gathering, reducti
       if (found.ok != (takes_care(each.plan) && trains(computations_of(each.plan))))
         FAIL_CHECK(each.how << ": " << found.message());
       ++(found.ok ? equivalent : rejected);
-      if (!found.ok && found.where.rank < 0 && found.lacks_it < 0) FAIL_CHECK(each.how << ": no place named");
+      if (!found.ok && found.where.rank < 0 && found.rank_without_task < 0) FAIL_CHECK(each.how << ": no place named");
     }
     CHECK(rejected > 10 * equivalent);
     CHECK(equivalent > 0);

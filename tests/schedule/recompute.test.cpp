@@ -75,7 +75,7 @@ TEST_CASE("with recomputation every schedule is proven, holds no more, and is no
         if (apart > run_clock(plan, within).makespan) FAIL_CHECK("a separate action takes longer");
         if (apart < never) FAIL_CHECK("recomputation takes no time");
         const auto is_again = [](const schedule_action& each) {
-          return each.first.what == schedules::task_kind::recompute;
+          return each.first.kind == schedules::task_kind::recompute;
         };
         if (s.ranks == 1 && apart != never + 0.5 * static_cast<double>(std::count_if(again.rows[0].begin(),
                                                                                      again.rows[0].end(), is_again))) {
@@ -109,7 +109,7 @@ TEST_CASE("a recomputation that is not between its forward and backward pass is 
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       for (std::size_t from = 0; from < again.of(rank).size(); ++from) {
         const schedule_action moved = again.of(rank)[from];
-        if (moved.first.what != task_kind::recompute) continue;
+        if (moved.first.kind != task_kind::recompute) continue;
         schedule without = again;
         row& actions = without.of(rank);
         actions.erase(actions.begin() + static_cast<std::ptrdiff_t>(from));
@@ -118,8 +118,8 @@ TEST_CASE("a recomputation that is not between its forward and backward pass is 
         for (std::size_t i = 0; i < actions.size(); ++i) {
           for_each_task(actions[i], [&](const task& what) {
             if (what.stage != moved.first.stage || what.microbatch != moved.first.microbatch) return;
-            if (what.what == task_kind::forward) forward = i;
-            if (what.what == task_kind::backward || what.what == task_kind::input_gradient) backward = i;
+            if (what.kind == task_kind::forward) forward = i;
+            if (what.kind == task_kind::backward || what.kind == task_kind::input_gradient) backward = i;
           });
         }
         for (std::size_t to = 0; to <= actions.size(); ++to) {

@@ -81,11 +81,12 @@ TEST_CASE("the chosen algorithm can run the query, and no candidate that can is 
     const auto& best = candidates.best();
     const plan::any_algorithm chosen = best.make(0);
     const plan::shape shape = chosen.shape(asked.ranks);
-    bool right = best.verdict == nullptr && chosen.collective() == asked.what;
+    bool right = best.unusable_reason == nullptr && chosen.collective() == asked.what;
     right = right && (asked.ranks == 1 || asked.peer_pointers || !shape.peer_pointers);
     right = right && shape.order <= asked.order;
     right = right && (best.name != std::string_view("push") || asked.bytes <= hocket::detail::push_line::capacity);
-    for (const auto& each : candidates) right = right && (each.verdict != nullptr || best.seconds <= each.seconds);
+    for (const auto& each : candidates)
+      right = right && (each.unusable_reason != nullptr || best.seconds <= each.seconds);
     wrong += right ? 0 : 1;
   });
   CHECK(wrong == 0);
@@ -180,17 +181,17 @@ TEST_CASE("lengths that not all ranks know exclude staging, and the sum of unequ
   const auto costs = hocket::local::domain::costs();
   constexpr std::size_t guess = hocket::selection::guessed_block_bytes;
   query asked{{plan::collective_kind::all_to_all, 0}, guess, 4, any_order, true, 256 * 1024, costs};
-  CHECK(table(asked).begin()->verdict == nullptr);
+  CHECK(table(asked).begin()->unusable_reason == nullptr);
   asked.lengths_are_known = false;
-  CHECK(table(asked).begin()->verdict != nullptr);
+  CHECK(table(asked).begin()->unusable_reason != nullptr);
   CHECK(table(asked).best().name == std::string_view("pairwise"));
   asked.staging_bytes = 0;
   CHECK(table(asked).best().name == std::string_view("direct"));
 
   query gather{{plan::collective_kind::all_gather, 0}, 200 * 1024, 4, any_order, true, 256 * 1024, costs};
-  CHECK(table(gather).begin()->verdict != nullptr);
+  CHECK(table(gather).begin()->unusable_reason != nullptr);
   gather.total_bytes = 256 * 1024;
-  CHECK(table(gather).begin()->verdict == nullptr);
+  CHECK(table(gather).begin()->unusable_reason == nullptr);
 }
 
 TEST_CASE("explain accepts counts for the collectives that take counts") {
@@ -258,7 +259,7 @@ TEST_CASE("saturated_product returns the largest number on overflow") {
   CHECK(saturated_product(3, 5) == 15);
   CHECK(saturated_product(std::size_t{1} << 62, 4) == std::numeric_limits<std::size_t>::max());
   query asked{{plan::collective_kind::all_gather, 0}, std::size_t{1} << 62, 4, any_order, true, 256 * 1024, {}};
-  CHECK(table(asked).begin()->verdict == std::string_view("longer than the staging memory"));
+  CHECK(table(asked).begin()->unusable_reason == std::string_view("longer than the staging memory"));
 }
 
 TEST_CASE("explain takes the options of a call into account") {

@@ -80,7 +80,7 @@ void compare(thread_rank& me, const typename From::mesh_type& here, const typena
     From from(here, sizes);
     const auto value = [](const auto& at) { return static_cast<double>(at[0] * 100 + at[1]); };
     hocket::fill(from, value);
-    const auto way = hocket::detail::remembered_way<To>(from, there);
+    const auto way = hocket::detail::cached_path<To>(from, there);
     const auto text = [&] {
       return to_text(own) + " to " + to_text(wanted) + " of " + std::to_string(sizes[0]) + " x " +
              std::to_string(sizes[1]) + " on " + std::to_string(here.size()) +

@@ -105,7 +105,7 @@ struct minimum_of_rows {
   static constexpr T initial() noexcept {
     return std::numeric_limits<T>::infinity();
   }
-  static constexpr hocket::verdict result(std::span<const placement> operands) {
+  static constexpr hocket::rule_result result(std::span<const placement> operands) {
     return hocket::maximum_over<"nm->n">::result(operands);
   }
 };

@@ -29,11 +29,11 @@ TEST_CASE("events are ordered by time, and by insertion at equal times", "[sim][
       } else {
         const auto [time, order, subject] = wanted.top();
         wanted.pop();
-        if (event_queue.take() != std::pair(time, subject)) ++wrong;
+        if (event_queue.pop() != std::pair(time, subject)) ++wrong;
       }
     }
     for (; !wanted.empty(); wanted.pop()) {
-      if (event_queue.take() != std::pair(std::get<0>(wanted.top()), std::get<2>(wanted.top()))) ++wrong;
+      if (event_queue.pop() != std::pair(std::get<0>(wanted.top()), std::get<2>(wanted.top()))) ++wrong;
     }
     INFO(distinct_times << " times");
     CHECK(wrong == 0);

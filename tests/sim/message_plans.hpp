@@ -16,7 +16,7 @@ inline std::vector<hocket::plan::any_algorithm> message_plans(int ranks) {
   for_every_plan(ranks, [&](const auto& each) {
     if (!each.shape(ranks).peer_pointers) all.emplace_back(each);
   });
-  all.emplace_back(hocket::plan::double_tree{.pieces = 16});
+  all.emplace_back(hocket::plan::double_tree{.chunks_per_half = 16});
   return all;
 }
 

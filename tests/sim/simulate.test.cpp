@@ -80,7 +80,7 @@ TEST_CASE("the simulated time of every plan with messages is its price", "[sim][
         for (const plan::cost_model& model : {textbook, everything_costs}) {
           INFO(chosen.name() << " over " << ranks << " ranks, " << elements << " elements");
           const plan::layout where{elements, static_cast<std::uint32_t>(chosen.collective().blocks(ranks)),
-                                   chosen.shape(ranks).pieces};
+                                   chosen.shape(ranks).chunks_per_block};
           const plan::cost price = plan::price(chosen, ranks, where, 4, model);
           const sim::result run = sim::simulate(chosen, ranks, elements, 4, model);
           CHECK(same(run.seconds, price.seconds));

@@ -39,7 +39,7 @@ constexpr bool fits = std::is_invocable_v<decltype(Call), Arguments...>;
 template <class... Values>
 concept options_of = requires(Values... values) { with(values...); };
 template <class Value>
-concept hinted = requires(Value value) { hint(value); };
+concept optional_property = requires(Value value) { hint(value); };
 template <class Given>
 concept a_timeout = requires(Given given) { timeout(given); };
 template <class Given>
@@ -49,8 +49,9 @@ using checksum = decltype(require(checksummed));
 static_assert(options_of<> && options_of<ring_t> && options_of<ring_t, timeout_property, std::stop_token>);
 static_assert(!options_of<int> && !options_of<ring_t, int> && !options_of<std::chrono::seconds>);
 static_assert(!options_of<ring_t, one_shot_t> && !options_of<timeout_property, timeout_property>);
-static_assert(hinted<ring_t> && hinted<std::stop_token> && hinted<timeout_property>);
-static_assert(!hinted<checksum> && !hinted<decltype(require(run_to_run))> && !hinted<int>);
+static_assert(optional_property<ring_t> && optional_property<std::stop_token> && optional_property<timeout_property>);
+static_assert(!optional_property<checksum> && !optional_property<decltype(require(run_to_run))> &&
+              !optional_property<int>);
 static_assert(a_timeout<std::chrono::milliseconds> && !a_timeout<int> && !a_timeout<double> && !a_timeout<plus>);
 static_assert(in_one_place<out> && in_one_place<std::span<float>>);
 static_assert(!in_one_place<in> && !in_one_place<std::vector<float>> && !in_one_place<float&>);

@@ -15,8 +15,8 @@ static_assert(prove(plan::ring_all_reduce{}, 16));
 static_assert(prove(plan::recursive_doubling{}, 7));
 static_assert(prove(plan::recursive_doubling{}, 16));
 static_assert(prove(plan::halving_doubling{}, 16));
-static_assert(prove(plan::double_tree{.pieces = 2}, 5));
-static_assert(prove(plan::double_tree{.pieces = 4}, 16));
+static_assert(prove(plan::double_tree{.chunks_per_half = 2}, 5));
+static_assert(prove(plan::double_tree{.chunks_per_half = 4}, 16));
 static_assert(prove(plan::ring_reduce_scatter{}, 16));
 static_assert(prove(plan::pairwise_reduce_scatter{}, 16));
 static_assert(prove(plan::recursive_halving_reduce_scatter{}, 16));
@@ -41,7 +41,7 @@ static_assert(prove(plan::recursive_doubling{}, 2, {.in_place = true}).what == p
 struct chain_broadcast {
   static constexpr const char* name() { return "chain_broadcast"; }
   static constexpr plan::collective collective() { return {plan::collective_kind::broadcast, 0}; }
-  static constexpr plan::shape shape(int) { return {.pieces = 1}; }
+  static constexpr plan::shape shape(int) { return {.chunks_per_block = 1}; }
   static constexpr unsigned length(int ranks, int rank, unsigned) {
     return (rank > 0 ? 1U : 0U) + (rank + 1 < ranks ? 1U : 0U);
   }

@@ -25,7 +25,7 @@ constexpr placement S(int dimension) { return {kind::shard, dimension}; }
 template <class Rule, class... Operands>
 constexpr bool gives(placement expected, Operands... operands) {
   const placement all[]{operands...};
-  const verdict judged = Rule::result(all);
+  const rule_result judged = Rule::result(all);
   return judged.allowed() && judged.result == expected;
 }
 
@@ -209,7 +209,7 @@ constexpr auto conversions = [] {
   constexpr auto no_part = varying_is_no_part;
   constexpr auto other = to_other_partial;
   constexpr auto scatter = reduce_to_slices;
-  constexpr auto among = put_among_zeros;
+  constexpr auto among = pad_with_zeros;
   return table<detail::conversion_kind>{{
       // R,        I,         V,          S0,       S1,       P,             M,         X
       {already, r_to_i, nothing, slice, slice, keep_on_first, other, other},         // R

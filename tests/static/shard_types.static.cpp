@@ -127,13 +127,13 @@ constexpr bool turns_round() {
 using part = partial<sum>;
 static_assert(turns_round<invariant, replicated, step::nothing, part, invariant, step::reduce>());
 static_assert(turns_round<invariant, shard<0>, step::slice, shard<0>, invariant, step::gather>());
-static_assert(turns_round<replicated, shard<0>, step::slice, shard<0>, part, step::put_among_zeros>());
+static_assert(turns_round<replicated, shard<0>, step::slice, shard<0>, part, step::pad_with_zeros>());
 static_assert(turns_round<replicated, varying, step::nothing, varying, part, step::nothing>());
 static_assert(turns_round<replicated, part, step::keep_on_first, replicated, part, step::keep_on_first>());
 static_assert(turns_round<shard<0>, replicated, step::gather, part, shard<0>, step::reduce_to_slices>());
 static_assert(turns_round<shard<0>, invariant, step::gather, invariant, shard<0>, step::slice>());
 static_assert(turns_round<shard<0>, shard<1>, step::exchange, shard<1>, shard<0>, step::exchange>());
-static_assert(turns_round<shard<0>, part, step::put_among_zeros, replicated, shard<0>, step::slice>());
+static_assert(turns_round<shard<0>, part, step::pad_with_zeros, replicated, shard<0>, step::slice>());
 static_assert(turns_round<varying, part, step::nothing, replicated, varying, step::nothing>());
 static_assert(turns_round<part, replicated, step::reduce, part, replicated, step::reduce>());
 static_assert(turns_round<part, invariant, step::reduce, invariant, replicated, step::nothing>());

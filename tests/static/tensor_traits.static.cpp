@@ -220,7 +220,7 @@ concept accumulated =
     requires(Total&& total, const Addend& addend) { accumulate(static_cast<Total&&>(total), addend); };
 struct judges_when_running {
   static constexpr subscripts labels = "h->h";
-  static verdict result(std::span<const placement> operands) { return nonlinear<"h->h">::result(operands); }
+  static rule_result result(std::span<const placement> operands) { return nonlinear<"h->h">::result(operands); }
 };
 
 static_assert(applied<nonlinear<"h->h">, whole> && !applied<nonlinear<"h->h">, summand> &&

@@ -39,7 +39,8 @@ struct moves_only {
 
 /// Returns the layout of a call with `block_elements` elements per block.
 inline hocket::plan::layout layout_for(const hocket::plan::any_algorithm& plan, int ranks, std::size_t block_elements) {
-  return {block_elements, static_cast<std::uint32_t>(plan.collective().blocks(ranks)), plan.shape(ranks).pieces};
+  return {block_elements, static_cast<std::uint32_t>(plan.collective().blocks(ranks)),
+          plan.shape(ranks).chunks_per_block};
 }
 
 /// The ranks of one evaluation. See `evaluate`.
@@ -222,7 +223,7 @@ class evaluation {
   }
 
   bool perform(int rank, const action& what) {
-    switch (what.what) {
+    switch (what.kind) {
       case action_kind::copy: write(rank, what, read(rank, what.from, what.from_at, what)); return true;
       case action_kind::load: write(rank, what, read(what.peer, what.from, what.from_at, what)); return true;
       case action_kind::load_reduce: write(rank, what, combine(contributions(rank, what))); return true;
@@ -256,7 +257,7 @@ class evaluation {
     const std::vector<partial> message = std::move(queue.front());
     queue.pop_front();
     if (message.size() != size_of(what)) fail("receives a message of another size");
-    if (what.what == action_kind::receive) {
+    if (what.kind == action_kind::receive) {
       write(rank, what, message);
       return true;
     }
@@ -273,7 +274,7 @@ class evaluation {
   }
 
   void tell(int rank, const action& what) {
-    const bool pushes = what.what == action_kind::push;
+    const bool pushes = what.kind == action_kind::push;
     for_each_peer(rank, what, [&](int peer) {
       if (pushes) memory_[index(peer)].inbox[rank] = read(rank, what.from, what.from_at, what);
       signals_.insert({rank, peer, what.tag, pushes});

@@ -78,7 +78,7 @@ inline std::string difference_in_segment(const std::vector<hocket::completed_ste
   const hocket::plan::shape shape = run.plan.shape(run.ranks);
   const auto blocks = static_cast<std::uint32_t>(run.plan.collective().blocks(run.ranks));
   const hocket::plan::layout layout =
-      run.in_layout != nullptr ? *run.in_layout : hocket::plan::layout(elements, blocks, shape.pieces);
+      run.in_layout != nullptr ? *run.in_layout : hocket::plan::layout(elements, blocks, shape.chunks_per_block);
   std::vector<std::vector<const hocket::completed_step*>> lanes(shape.lanes);
   for (const hocket::completed_step& each : events) {
     if (each.sequence != sequence) continue;

@@ -42,14 +42,14 @@ class report {
     nlohmann::json result{{"problems", all_.problems}, {"left_out", ignored_}};
     result["communicators"] = nlohmann::json::array();
     for (const incident& each : incidents_) {
-      const story told = story_of(each, incidents_);
+      const story diagnosis = story_of(each, incidents_);
       result["communicators"].push_back({{"communicator", each.records().front()->communicator},
                                          {"ranks", each.ranks()},
                                          {"missing", each.missing()},
-                                         {"kind", told.kind},
-                                         {"culprits", told.culprits},
-                                         {"headline", told.headline},
-                                         {"details", told.details}});
+                                         {"kind", diagnosis.kind},
+                                         {"culprits", diagnosis.culprits},
+                                         {"headline", diagnosis.headline},
+                                         {"details", diagnosis.details}});
     }
     return result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   }
@@ -57,12 +57,12 @@ class report {
  private:
   std::string text_of(const incident& what) const {
     const record& any = *what.records().front();
-    const story told = story_of(what, incidents_);
+    const story diagnosis = story_of(what, incidents_);
     std::string result = "Communicator " + std::to_string(any.communicator) +
                          (has_namesake(any) ? ", made at " + moment(any.made) : "") + ", " +
-                         std::to_string(what.ranks()) + " ranks over " + any.transport + ": " + told.kind + "\n\n";
-    result += "  " + capital(told.headline) + ".\n";
-    for (const std::string& each : told.details) result += "  " + each + '\n';
+                         std::to_string(what.ranks()) + " ranks over " + any.transport + ": " + diagnosis.kind + "\n\n";
+    result += "  " + capital(diagnosis.headline) + ".\n";
+    for (const std::string& each : diagnosis.details) result += "  " + each + '\n';
     result += "\n  Where each rank was according to its record; times are relative to " + moment(what.time()) + ":\n\n";
     for (int rank = 0; rank < what.ranks(); ++rank) result += text_of(what, rank);
     return result;

@@ -38,8 +38,8 @@ struct device_side::parts {
   std::vector<ipc::pinned_memory<ipc::driver>> pinned;
   std::vector<ipc::managed_memory<ipc::driver>> managed;
 
-  void ask(const char* what, ipc::status said) {
-    if (said != ipc::status::success) must(status_failure(driver, what, said));
+  void ask(const char* what, ipc::status returned) {
+    if (returned != ipc::status::success) must(status_failure(driver, what, returned));
   }
 };
 

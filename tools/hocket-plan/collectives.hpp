@@ -47,7 +47,7 @@ inline std::map<std::string, plan::any_algorithm> collectives(int root = 0) {
   return {{"ring_all_reduce", plan::ring_all_reduce{}},
           {"recursive_doubling", plan::recursive_doubling{}},
           {"halving_doubling", plan::halving_doubling{}},
-          {"double_tree", plan::double_tree{.pieces = 4}},
+          {"double_tree", plan::double_tree{.chunks_per_half = 4}},
           {"one_shot", plan::one_shot{}},
           {"two_shot", plan::two_shot{}},
           {"push_all_reduce", plan::push_all_reduce{}},

@@ -56,11 +56,11 @@ void add_sizes(CLI::App& command, plans::pipeline_request& wanted) {
 
 /// Returns the given options that only some schedules take.
 std::vector<std::string> said_sizes(const CLI::App& command) {
-  std::vector<std::string> said;
+  std::vector<std::string> names_given;
   for (const char* option : {"-P", "-M", "-v", "--group", "--most-activations"}) {
-    if (command.count(option) > 0) said.emplace_back(option);
+    if (command.count(option) > 0) names_given.emplace_back(option);
   }
-  return said;
+  return names_given;
 }
 
 }  // namespace

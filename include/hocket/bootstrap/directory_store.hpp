@@ -123,7 +123,7 @@ class directory_store {
     const std::chrono::nanoseconds allowed = detail::allowed_time(limit);
     std::chrono::nanoseconds pause = std::chrono::milliseconds(1);
     for (;;) {
-      if (failure told = read_cancellation()) return told;
+      if (failure peer_failure = read_cancellation()) return peer_failure;
       if (done()) return {};
       if (failure lost = seen_death()) return lost;
       if (failure end = platform::nap(pause, limit)) {
@@ -189,18 +189,18 @@ class directory_store {
 
   failure admit_all(const wait_limit& limit) {
     if (failure cause = make_session()) return cause;
-    detail::rendezvous judge(options_.ranks, options_.token);
+    detail::rendezvous admission(options_.ranks, options_.token);
     std::vector<int> here{0};
     failure cause;
     failure end = poll(
         limit,
         [&] {
-          cause = admit_some(judge, here);
+          cause = admit_some(admission, here);
           return cause || here.size() == static_cast<std::size_t>(options_.ranks);
         },
         [&](std::chrono::nanoseconds waited) { return missing_failure(here, waited); });
     if (end.code == errc::aborted) {
-      static_cast<void>(admit_some(judge, here));  // a rank that has just arrived sees the marker too
+      static_cast<void>(admit_some(admission, here));  // a rank that has just arrived sees the marker too
       return end;
     }
     if (end) cause = std::move(end);
@@ -248,7 +248,7 @@ class directory_store {
                                     error, errc::bad_environment);
   }
 
-  failure admit_some(detail::rendezvous& judge, std::vector<int>& here) const {
+  failure admit_some(detail::rendezvous& admission, std::vector<int>& here) const {
     for (const std::string& name : platform::list_directory(session_)) {
       blob note;
       if (name.substr(0, 5) != "join." || !platform::read_file(session_ + '/' + name, note)) continue;
@@ -256,7 +256,7 @@ class directory_store {
       std::size_t size = 0;
       if (detail::decode(note, greeting, size) != detail::decoded::complete) continue;
       if (contains(here, greeting.rank)) continue;
-      const detail::reply verdict = judge.greet(greeting);
+      const detail::reply verdict = admission.greet(greeting);
       const std::string seen = "seen." + name.substr(5);
       if (failure cause = platform::write_file(session_, seen, byte_view(note).subspan(size))) return cause;
       if (verdict.status != 0) {
@@ -409,9 +409,9 @@ class directory_store {
       }
     }
     if (name.size() > 250) {
-      const std::string words =
+      const std::string text =
           hocket::detail::concat({"the key '", key, "' is too long for a file name: use at most 80 bytes"});
-      fail("store", make_failure(errc::invalid_argument, words));
+      fail("store", make_failure(errc::invalid_argument, text));
     }
     return name;
   }

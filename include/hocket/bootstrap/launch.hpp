@@ -66,9 +66,9 @@ using bootstrap::is_rank;
 namespace detail {
 
 /// The place where the ranks of one launch meet: a listening socket or a directory.
-class meeting_place {
+class launch_rendezvous {
  public:
-  explicit meeting_place(const std::string& parent) : token_(platform::random_name()) {
+  explicit launch_rendezvous(const std::string& parent) : token_(platform::random_name()) {
     if (!parent.empty()) {
       directory_.emplace(parent, token_);
       return;
@@ -78,8 +78,8 @@ class meeting_place {
     port_ = platform::local_address(listener_.get()).port();
   }
 
-  meeting_place(const meeting_place&) = delete;
-  meeting_place& operator=(const meeting_place&) = delete;
+  launch_rendezvous(const launch_rendezvous&) = delete;
+  launch_rendezvous& operator=(const launch_rendezvous&) = delete;
 
   void close_listener() noexcept { listener_.reset(); }
   int listener() const noexcept { return listener_.get(); }
@@ -112,13 +112,13 @@ class meeting_place {
       if (directory_) {
         directory_->note_failure(static_cast<int>(rank));
       } else if (group.running(0)) {
-        stand_in(rank, group.size());
+        report_in_place_of(rank, group.size());
       }
     }
   }
 
  private:
-  void stand_in(std::size_t rank, std::size_t ranks) const {
+  void report_in_place_of(std::size_t rank, std::size_t ranks) const {
     bootstrap::detail::hello greeting;
     greeting.rank = bootstrap::detail::in_place_of(static_cast<std::int32_t>(rank));
     greeting.ranks = static_cast<std::int32_t>(ranks);
@@ -304,7 +304,7 @@ class command_group {
   std::vector<std::string> command_;
   spawn_options options_;
   signal_catcher signals_;
-  meeting_place place_;
+  launch_rendezvous place_;
   process_group group_;
   std::vector<bool> noted_;
   deadline next_kill_;
@@ -370,7 +370,7 @@ template <typename Function>
   requires std::is_invocable_r_v<int, Function&, bootstrap::world_description>
 std::vector<process_result> run_processes(int ranks, Function function, const process_options& options = {}) {
   detail::check_ranks(ranks);
-  detail::meeting_place place(options.directory);
+  detail::launch_rendezvous place(options.directory);
   detail::process_group group(options.capture_output ? detail::output_handling::capture
                                                      : detail::output_handling::inherit);
   std::fflush(nullptr);

@@ -226,12 +226,12 @@ class process_group {
           output.source.reset();
           break;
         }
-        take(each, output, std::span<const std::byte>(chunk).first(static_cast<std::size_t>(size)));
+        append_output(each, output, std::span<const std::byte>(chunk).first(static_cast<std::size_t>(size)));
       }
     }
   }
 
-  void take(child& each, stream& output, std::span<const std::byte> bytes) const {
+  void append_output(child& each, stream& output, std::span<const std::byte> bytes) const {
     if (output_ == output_handling::prefix) {
       output.lines.add(bytes);
     } else {

@@ -47,7 +47,7 @@ class rendezvous {
   /// Admits a rank (status 0) or returns why it is refused. `origin` is the rank's address, for messages. A process of
   /// this job with a contradictory rank or number of ranks ends start-up for all: it could never become complete.
   reply greet(const hello& greeting, const std::string& origin = {}) {
-    const reply verdict = judge(greeting, origin);
+    const reply verdict = check_greeting(greeting, origin);
     if (verdict.status == static_cast<std::uint32_t>(errc::mismatch)) end(verdict);
     if (greeting.rank >= 0 && greeting.rank < ranks_) {
       member& claimed = presence_[static_cast<std::size_t>(greeting.rank)];
@@ -63,7 +63,7 @@ class rendezvous {
   /// Handles a launcher's report that a rank has failed. Ignored if that rank has joined: its connection shows that.
   void note_peer_failure(hello greeting) {
     greeting.rank = in_place_of(greeting.rank);
-    if (judge(greeting, {}).status == 0) leave(greeting.rank, leave_kind::lost);
+    if (check_greeting(greeting, {}).status == 0) leave(greeting.rank, leave_kind::lost);
   }
 
   /// Serves one request of `rank`, which must have been admitted and must not be waiting.
@@ -201,7 +201,7 @@ class rendezvous {
     return make_refusal(static_cast<std::uint32_t>(code), reason, peer);
   }
 
-  reply judge(const hello& greeting, const std::string& origin) const {
+  reply check_greeting(const hello& greeting, const std::string& origin) const {
     const std::string who = hocket::detail::concat({"rank ", greeting.rank});
     if (greeting.byte_order != byte_order_mark) {
       const auto order = [](std::uint32_t mark, bool own) {

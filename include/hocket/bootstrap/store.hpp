@@ -117,9 +117,9 @@ class generic_exchange {
     const auto code = reader.integer<std::int32_t>();
     const auto peer = reader.integer<std::int32_t>();
     if (code != 0) {
-      failure told = reported_failure(code, peer, reader.rest_as_text(), ranks_);
-      told.context = context(told.context.peer);
-      raise(std::move(told));
+      failure peer_failure = reported_failure(code, peer, reader.rest_as_text(), ranks_);
+      peer_failure.context = context(peer_failure.context.peer);
+      raise(std::move(peer_failure));
     }
     std::vector<blob> all;
     if (!read_blobs(reader, ranks_, all)) {
@@ -215,8 +215,8 @@ class generic_exchange {
     try {
       result = place_.get(key, limit);
     } catch (const error& cause) {
-      const bool own_wish = cause.code() == errc::aborted && cause.context().peer < 0;
-      if (!own_wish && cause.code() != errc::timeout) throw;
+      const bool aborted_here = cause.code() == errc::aborted && cause.context().peer < 0;
+      if (!aborted_here && cause.code() != errc::timeout) throw;
       return cause.code();
     }
 #else

@@ -203,7 +203,7 @@ class tcp_server {
       if ((events & POLLOUT) != 0) each.flush();
       if ((events & ~POLLOUT) != 0) each.receive();
     }
-    let_go();
+    handle_leaving_ranks();
     for (const auto& each : connections_) serve(*each);
     deliver();
     remove_broken();
@@ -225,7 +225,7 @@ class tcp_server {
 
   /// Handles leaving ranks first. Otherwise a rank that has cancelled could still complete a gathering of the others,
   /// and a rank that has left and joins again would be refused as its own duplicate.
-  void let_go() {
+  void handle_leaving_ranks() {
     for (const auto& each : connections_) {
       if (each->rank >= 0 && !each->in.empty() && !each->broken && !each->sending()) read_last_message(*each);
     }

@@ -155,9 +155,9 @@ class tcp_store {
   /// the reason is `cause`.
   failure same_rank_or(failure cause) {
     if (cause.code != errc::bad_environment) return cause;
-    failure told = connect_once(deadline::after(std::chrono::milliseconds(500)));
+    failure reply_failure = connect_once(deadline::after(std::chrono::milliseconds(500)));
     socket_.reset();
-    return told.code == errc::mismatch ? told : cause;
+    return reply_failure.code == errc::mismatch ? reply_failure : cause;
   }
 
   // ── Connecting ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,8 +171,8 @@ class tcp_store {
       const failure cause = connect_once(limit);
       if (!cause) return;
       socket_.reset();
-      const bool told = cause.code == errc::aborted && cause.context.peer >= 0;
-      if (told || (cause.code != errc::unreachable && cause.code != errc::aborted)) fail("connect", cause);
+      const bool reply_failure = cause.code == errc::aborted && cause.context.peer >= 0;
+      if (reply_failure || (cause.code != errc::unreachable && cause.code != errc::aborted)) fail("connect", cause);
       if (cause.code == errc::unreachable) seen = cause.reason;
       if (options_.open && closed_) {
         fail("connect",
@@ -259,7 +259,7 @@ class tcp_store {
     } else if (cause.code == errc::peer_lost) {
       read_last_message(cause);
     }
-    if (cause) give_up(operation, std::move(cause), allowed);
+    if (cause) close_and_fail(operation, std::move(cause), allowed);
     return result;
   }
 
@@ -285,16 +285,16 @@ class tcp_store {
   /// Reads why the server has ended, if it has sent a reason.
   void read_last_message(failure& cause) {
     answer ignored;
-    failure told = receive_answer(ignored, deadline::after(std::chrono::milliseconds(10)));
-    if (answered_ && told) {
-      cause = std::move(told);
+    failure reply_failure = receive_answer(ignored, deadline::after(std::chrono::milliseconds(10)));
+    if (answered_ && reply_failure) {
+      cause = std::move(reply_failure);
     } else {
       answered_ = false;
     }
   }
 
   /// Raises `cause`, and closes the connection unless the server has answered: its state is unknown otherwise.
-  [[noreturn]] void give_up(const char* operation, failure cause, std::chrono::nanoseconds allowed) {
+  [[noreturn]] void close_and_fail(const char* operation, failure cause, std::chrono::nanoseconds allowed) {
     if (!answered_) {
       socket_.reset();
       if (cause.code == errc::timeout) {

@@ -26,12 +26,12 @@ namespace detail {
 
 /// When a call began and ended, in ticks.
 struct call_times {
-  static constexpr std::uint64_t soon = 1;  ///< ended some microseconds after it began
+  static constexpr std::uint64_t unmeasured_end = 1;  ///< ended some microseconds after it began
 
   std::uint64_t begun = 0;  ///< when the call began, or began to wait
   std::uint64_t ended = 0;  ///< 0: still under way
 
-  static call_times from_now(bool over = false) noexcept { return {platform::ticks(), over ? soon : 0}; }
+  static call_times from_now(bool over = false) noexcept { return {platform::ticks(), over ? unmeasured_end : 0}; }
 };
 
 /// One call. All strings have static storage duration.
@@ -161,7 +161,7 @@ class call_log {
     if constexpr (!retains_calls) return;
     call_record& entered = calls_.next();
     entered = call;
-    entered.times = {platform::ticks(), call_times::soon};
+    entered.times = {platform::ticks(), call_times::unmeasured_end};
   }
   /// Marks the last call that was entered as not complete. Returns its number.
   std::uint64_t reopen_last() noexcept {
@@ -224,7 +224,7 @@ class log_entry {
   void ends(bool after_long = true) const noexcept {
     if (what_ == kind::none) return;
     call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
-    if (times != nullptr) times->ended = after_long ? platform::ticks() : call_times::soon;
+    if (times != nullptr) times->ended = after_long ? platform::ticks() : call_times::unmeasured_end;
   }
 
  private:

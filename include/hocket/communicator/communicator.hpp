@@ -46,7 +46,7 @@ HOCKET_COLD inline failure used_after_move(const char* operation = nullptr, cons
 template <class Number>
   requires std::is_arithmetic_v<Number>
 constexpr auto why_no_duration() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "set_timeout(...) takes a duration, for example 5s or 20ms after `using namespace std::chrono_literals`";
   });
 }

@@ -154,8 +154,8 @@ class control_reader {
 
 inline std::vector<std::byte> encode(const control& what) {
   control_writer writer(what.index());
-  if (const auto* const told = std::get_if<revocation>(&what)) {
-    return writer.number(told->code).number(told->reporter).number(told->culprit).text(told->reason);
+  if (const auto* const details = std::get_if<revocation>(&what)) {
+    return writer.number(details->code).number(details->reporter).number(details->culprit).text(details->reason);
   }
   if (const auto* const asked = std::get_if<inquiry>(&what)) {
     writer.number(asked->start.sequence).number(asked->start.history);
@@ -231,8 +231,8 @@ HOCKET_COLD std::optional<revocation> last_revocation(Endpoints& endpoints, int 
 #endif
     transport::control_message mail;
     while (endpoints.fetch(mail)) {
-      const std::optional<control> words = decode(mail.bytes, ranks);
-      if (words && std::holds_alternative<revocation>(*words)) return std::get<revocation>(*words);
+      const std::optional<control> message = decode(mail.bytes, ranks);
+      if (message && std::holds_alternative<revocation>(*message)) return std::get<revocation>(*message);
     }
 #if HOCKET_HAS_EXCEPTIONS
   } catch (...) {  // no memory to read the message

@@ -181,7 +181,7 @@ class flight_writer {
 
   void times(json_line& line, const call_times& when) const {
     if (when.begun != 0) line.number("begin", calendar_.at(when.begun));
-    if (when.ended > call_times::soon) line.number("end", calendar_.at(when.ended));
+    if (when.ended > call_times::unmeasured_end) line.number("end", calendar_.at(when.ended));
     line.number("over", when.ended != 0 ? 1 : 0);
   }
 

@@ -180,11 +180,11 @@ class communicator_state {
   /// Scratch of the operation in `slot`.
   growing_buffer& scratch(unsigned slot) noexcept { return scratch_[slot]; }
   /// Buffer into which messages of the operation in `slot` are received before they are combined, one per lane.
-  growing_buffer& landing(unsigned slot, unsigned lane);
+  growing_buffer& receive_buffer(unsigned slot, unsigned lane);
 
   /// Lends a buffer for data that can't be stored in the caller's buffers, such as prepared contributions.
   growing_buffer borrow();
-  void give_back(growing_buffer buffer);
+  void return_buffer(growing_buffer buffer);
 
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -196,9 +196,9 @@ class communicator_state {
     return alone;
   }
   /// Like `enter`, for a call that does not read peer memory.
-  bool enter_without_reads() noexcept { return occupy(occupancy::talks); }
+  bool enter_without_reads() noexcept { return occupy(occupancy::without_reads); }
   /// Marks that the call no longer reads peer memory.
-  void stop_reading() noexcept { occupied_->store(occupancy::talks, std::memory_order_release); }
+  void stop_reading() noexcept { occupied_->store(occupancy::without_reads, std::memory_order_release); }
   void leave() noexcept { occupied_->store(occupancy::none, std::memory_order_release); }
 
   call_log& calls() noexcept { return calls_; }
@@ -222,7 +222,7 @@ class communicator_state {
   void retire(failure cause);
 
   /// Ends the communicator because a peer has revoked it. The next call fails with the peer's error.
-  void accept_revocation(const revocation& told);
+  void accept_revocation(const revocation& details);
 
   /// True if `shrink` has replaced this communicator.
   bool retired() const noexcept { return retired_; }
@@ -233,7 +233,7 @@ class communicator_state {
   bool flagged() const noexcept { return header_ != nullptr && header_->revoked.load(std::memory_order_acquire) != 0; }
 
   /// Failure of a call after `revoked()`: the first caller gets the cause itself, later ones `revoked`.
-  failure take_cause();
+  failure consume_cause();
 
   /// Marks the cause as reported, because the operation that the caller waits for has failed with it.
   void mark_cause_delivered() noexcept { delivered_ = revoked(); }
@@ -256,7 +256,7 @@ class communicator_state {
   /// True if an operation must end because of `abort`.
   bool aborted() const noexcept { return aborted_.load(std::memory_order_relaxed); }
   /// Returns the failure of the aborted operation and clears the request, so that `shrink` can proceed afterwards.
-  HOCKET_NO_INLINE failure take_abort();
+  HOCKET_NO_INLINE failure consume_abort();
 
   /// True if operations may begin.
   bool usable() const noexcept { return !revoked() && !aborted(); }
@@ -290,8 +290,8 @@ class communicator_state {
     if (in_forked_child()) [[unlikely]]
       return false;
     if constexpr (HOCKET_ASSERTION_LEVEL > 0) {
-      std::uint32_t nobody = occupancy::none;
-      return occupied_->compare_exchange_strong(nobody, how, std::memory_order_seq_cst);
+      std::uint32_t expected = occupancy::none;
+      return occupied_->compare_exchange_strong(expected, how, std::memory_order_seq_cst);
     }
     if (occupied_->load(std::memory_order_relaxed) != occupancy::none) [[unlikely]]
       return false;
@@ -303,7 +303,7 @@ class communicator_state {
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  void record_revocation(const revocation& told);
+  void record_revocation(const revocation& details);
 
   void end(const revocation& why);
 
@@ -313,7 +313,7 @@ class communicator_state {
   void expedite() noexcept;
 
   /// Sends to all peers; to a subset that reaches the others by forwarding, if peers are many and have no windows.
-  void notify_peers(const std::vector<std::byte>& words, int lost, std::chrono::nanoseconds longest);
+  void notify_peers(const std::vector<std::byte>& payload, int lost, std::chrono::nanoseconds longest);
 
   /// Waits until no peer is in a call that began before its flag was raised. Such peers find the flag soon; the limit
   /// is for threads that a debugger has stopped.
@@ -357,7 +357,7 @@ class communicator_state {
   std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is complete
   std::array<growing_buffer, transport::window> scratch_;
   std::vector<growing_buffer> spare_;
-  std::array<std::vector<growing_buffer>, transport::window> landing_;
+  std::array<std::vector<growing_buffer>, transport::window> receive_buffers_;
   last_call last_;
   std::vector<operation*> active_;
   std::vector<const posted_message*> messages_;

@@ -19,13 +19,13 @@ namespace detail {
 class tag_allocator {
  public:
   /// Returns the first of `count` tags that are not in use, provided that the tags in use span fewer than 2^32.
-  std::uint32_t take(std::uint32_t count) {
+  std::uint32_t allocate(std::uint32_t count) {
     taken_.push_back(next_);
     return std::exchange(next_, next_ + count);
   }
 
   /// Releases the tags that begin with `first` on this rank.
-  void give_back(std::uint32_t first) noexcept { std::erase(taken_, first); }
+  void deallocate(std::uint32_t first) noexcept { std::erase(taken_, first); }
 
   /// Distance from the oldest tag in use on this rank to the next tag.
   std::uint32_t reach() const noexcept { return taken_.empty() ? 0 : next_ - taken_.front(); }
@@ -39,7 +39,8 @@ class tag_allocator {
 class tag_lease {
  public:
   tag_lease() = default;
-  tag_lease(tag_allocator& allocator, std::uint32_t count) : allocator_(&allocator), first_(allocator.take(count)) {}
+  tag_lease(tag_allocator& allocator, std::uint32_t count)
+      : allocator_(&allocator), first_(allocator.allocate(count)) {}
   tag_lease(tag_lease&& other) noexcept : allocator_(std::exchange(other.allocator_, nullptr)), first_(other.first_) {}
   tag_lease& operator=(tag_lease&& other) noexcept {
     std::swap(allocator_, other.allocator_);
@@ -47,7 +48,7 @@ class tag_lease {
     return *this;
   }
   ~tag_lease() {
-    if (allocator_ != nullptr) allocator_->give_back(first_);
+    if (allocator_ != nullptr) allocator_->deallocate(first_);
   }
 
   std::uint32_t first() const noexcept { return first_; }

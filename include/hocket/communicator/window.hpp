@@ -62,8 +62,8 @@ static_assert(sizeof(signal_line) == platform::cache_line);
 /// Whether a rank is in a call.
 namespace occupancy {
 inline constexpr std::uint32_t none = 0;
-inline constexpr std::uint32_t reads = 1;  ///< in a call that may read peers' buffers
-inline constexpr std::uint32_t talks = 2;  ///< in a call that does not
+inline constexpr std::uint32_t reads = 1;          ///< in a call that may read peers' buffers
+inline constexpr std::uint32_t without_reads = 2;  ///< in a call that does not
 }  // namespace occupancy
 
 struct alignas(platform::cache_line) window_header {

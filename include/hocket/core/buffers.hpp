@@ -63,7 +63,7 @@ consteval sentence explain_in_place() {
 template <class Value>
   requires(!writable_buffer<Value>)
 constexpr auto why_not_in_place() {
-  return in_words([] { return explain_in_place<Value>(); });
+  return make_explanation([] { return explain_in_place<Value>(); });
 }
 
 }  // namespace detail

@@ -19,12 +19,12 @@ namespace detail {
 
 /// An error message; empty if there is no error.
 struct sentence {
-  std::string_view words;
+  std::string_view message;
 
   constexpr sentence() = default;
-  constexpr sentence(const char* text) : words(text) {}
+  constexpr sentence(const char* text) : message(text) {}
 
-  constexpr explicit operator bool() const { return !words.empty(); }
+  constexpr explicit operator bool() const { return !message.empty(); }
 };
 
 /// Returns the first sentence that is not empty.
@@ -43,7 +43,7 @@ inline constexpr std::size_t longest_line = static_cast<std::size_t>(-1);
 #endif
 
 /// Removes the first line from `text`, as many words as fit into `width` characters, and returns it.
-constexpr std::string_view take_line(std::string_view& text, std::size_t width) {
+constexpr std::string_view extract_line(std::string_view& text, std::size_t width) {
   std::size_t end = text.size();
   if (end > width) {
     end = text.rfind(' ', width);
@@ -57,7 +57,7 @@ constexpr std::string_view take_line(std::string_view& text, std::size_t width) 
 
 constexpr std::size_t count_lines(std::string_view text, std::size_t width) {
   std::size_t count = 0;
-  for (; !text.empty(); ++count) take_line(text, width);
+  for (; !text.empty(); ++count) extract_line(text, width);
   return count;
 }
 
@@ -69,17 +69,17 @@ struct explanation {
 
 /// Returns the sentence that `find()` returns as an `explanation`. `Find` must have no members.
 template <class Find>
-consteval auto in_words(Find) {
-  constexpr std::string_view words = Find()().words;
-  constexpr std::size_t width = words.size() < longest_line ? words.size() : longest_line;
-  constexpr std::size_t lines = count_lines(words, width);
-  explanation<lines, width> said{};
-  std::string_view rest = words;
-  for (auto& line : said.lines) {
-    const std::string_view text = take_line(rest, width);
+consteval auto make_explanation(Find) {
+  constexpr std::string_view message = Find()().message;
+  constexpr std::size_t width = message.size() < longest_line ? message.size() : longest_line;
+  constexpr std::size_t lines = count_lines(message, width);
+  explanation<lines, width> result{};
+  std::string_view rest = message;
+  for (auto& line : result.lines) {
+    const std::string_view text = extract_line(rest, width);
     for (std::size_t i = 0; i < width; ++i) line[i] = i < text.size() ? text[i] : ' ';
   }
-  return said;
+  return result;
 }
 
 }  // namespace detail

@@ -61,7 +61,7 @@ class memory_ledger {
     std::size_t peak = 0;
 
     void add(std::size_t bytes) noexcept { peak = std::max(peak, now += bytes); }
-    void take(std::size_t bytes) noexcept { now -= bytes; }
+    void subtract(std::size_t bytes) noexcept { now -= bytes; }
   };
 
   struct entry final : std::pmr::memory_resource {
@@ -75,8 +75,8 @@ class memory_ledger {
     }
     void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
       ledger.upstream_->deallocate(memory, bytes, alignment);
-      counted.take(bytes);
-      ledger.total_.take(bytes);
+      counted.subtract(bytes);
+      ledger.total_.subtract(bytes);
     }
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 

@@ -31,15 +31,15 @@ struct stop_property {
 };
 
 template <class Property>
-struct hinted {
+struct optional_property {
   using kind = typename Property::kind;
-  Property wish;
+  Property property;
 };
 
 template <class Property>
-struct is_hinted : std::false_type {};
+struct is_optional_property : std::false_type {};
 template <class Property>
-struct is_hinted<hinted<Property>> : std::true_type {};
+struct is_optional_property<optional_property<Property>> : std::true_type {};
 
 /// A type that can be asked whether to stop, such as `std::stop_token`.
 template <class Token>
@@ -55,7 +55,7 @@ inline constexpr bool is_one_of = (std::is_same_v<Kind, Kinds> || ...);
 
 /// Base class of `options` that stores one property. Each property has its own base class.
 template <class Property>
-struct held {
+struct stored_property {
   Property value;
 };
 
@@ -63,7 +63,7 @@ struct held {
 
 /// The properties of one call. Made by `with`.
 template <property... Properties>
-class options : detail::held<Properties>... {
+class options : detail::stored_property<Properties>... {
   static_assert(((detail::count_of_kind<typename Properties::kind, Properties...> == 1) && ...),
                 "with(...): two properties have the same kind; pass only one property of each kind");
 
@@ -75,7 +75,7 @@ class options : detail::held<Properties>... {
   template <class = void>
   constexpr explicit options(Properties... values)
     requires(sizeof...(Properties) > 0)
-      : detail::held<Properties>{std::move(values)}... {}
+      : detail::stored_property<Properties>{std::move(values)}... {}
 
   /// True if there is a property of `Kind`.
   template <class Kind>
@@ -99,13 +99,14 @@ class options : detail::held<Properties>... {
 
   /// True if every property is a hint or has one of `Kinds`.
   template <class... Kinds>
-  static constexpr bool only =
-      ((detail::is_hinted<Properties>::value || detail::is_one_of<typename Properties::kind, Kinds...>)&&...);
+  static constexpr bool only = ((detail::is_optional_property<Properties>::value ||
+                                 detail::is_one_of<typename Properties::kind, Kinds...>)&&...);
 
   /// Returns these options with `one` as an additional property.
   template <class More>
   constexpr options<Properties..., More> and_also(More one) const {
-    return options<Properties..., More>(static_cast<const detail::held<Properties>&>(*this).value..., std::move(one));
+    return options<Properties..., More>(static_cast<const detail::stored_property<Properties>&>(*this).value...,
+                                        std::move(one));
   }
 
   /// Returns these options without the property of `Kind`, if any.
@@ -119,13 +120,13 @@ class options : detail::held<Properties>... {
             return options<decltype(kept)...>(std::move(kept)...);
           }
         },
-        std::tuple_cat(unless<Kind>(static_cast<const detail::held<Properties>&>(*this).value)...));
+        std::tuple_cat(unless<Kind>(static_cast<const detail::stored_property<Properties>&>(*this).value)...));
   }
 
   /// True if the property of `Kind` is only a hint.
   template <class Kind>
   static constexpr bool is_hint =
-      ((std::is_same_v<typename Properties::kind, Kind> && detail::is_hinted<Properties>::value) || ...);
+      ((std::is_same_v<typename Properties::kind, Kind> && detail::is_optional_property<Properties>::value) || ...);
 
  private:
   template <class Kind, class Property>
@@ -141,10 +142,10 @@ class options : detail::held<Properties>... {
   constexpr const auto& find() const noexcept {
     if constexpr (!std::is_same_v<typename First::kind, Kind>) {
       return find<Kind, Rest...>();
-    } else if constexpr (detail::is_hinted<First>::value) {
-      return static_cast<const detail::held<First>&>(*this).value.wish;
+    } else if constexpr (detail::is_optional_property<First>::value) {
+      return static_cast<const detail::stored_property<First>&>(*this).value.property;
     } else {
-      return static_cast<const detail::held<First>&>(*this).value;
+      return static_cast<const detail::stored_property<First>&>(*this).value;
     }
   }
 };
@@ -231,18 +232,18 @@ inline constexpr bool is_hintable = !explain_hint<Value>();
 template <class... Values>
   requires(!are_options<Values...>)
 constexpr auto why_not_options() {
-  return in_words([] { return explain_with<Values...>(); });
+  return make_explanation([] { return explain_with<Values...>(); });
 }
 
 template <class Value>
   requires(!is_hintable<Value>)
 constexpr auto why_not_a_hint() {
-  return in_words([] { return explain_hint<Value>(); });
+  return make_explanation([] { return explain_hint<Value>(); });
 }
 
 template <class Given>
 constexpr auto why_not_a_timeout() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "timeout(...) takes a duration, for example 5s or 20ms after `using namespace std::chrono_literals`";
   });
 }
@@ -266,7 +267,7 @@ detail::not_understood with(Values... values) = delete;
 template <class Value>
   requires detail::is_hintable<Value>
 constexpr auto hint(Value value) {
-  return detail::hinted<detail::property_of<Value>>{detail::as_property(std::move(value))};
+  return detail::optional_property<detail::property_of<Value>>{detail::as_property(std::move(value))};
 }
 
 /// Deleted: the template argument `Why` is the reason.

@@ -51,7 +51,7 @@ constexpr bool is_receiving(action_kind what) noexcept {
 }
 
 constexpr bool reads_peers(const action& what) noexcept {
-  return what.what == action_kind::load || (what.what == action_kind::load_reduce && what.from != region::inbox);
+  return what.kind == action_kind::load || (what.kind == action_kind::load_reduce && what.from != region::inbox);
 }
 
 /// One action, and when its message, if any, was in transit.
@@ -70,7 +70,7 @@ class recorder {
 
   void performed(const timed_action& step) {
     svg_mark added{step, step.begin, step.end};
-    if (is_receiving(step.what.what)) {  // `trace` reported its message last
+    if (is_receiving(step.what.kind)) {  // `trace` reported its message last
       const timed_transfer& message = transfers_.back();
       added.wire_begin = message.start;
       added.wire_end = message.arrival;
@@ -146,7 +146,7 @@ class mark_painter {
 
   void paint(const svg_mark& mark) {
     const timed_action& step = mark.step;
-    const action_kind what = step.what.what;
+    const action_kind what = step.what.kind;
     outgoing_ = is_outgoing(what);
     y_ = outgoing_ ? page_.out_y(step.rank, step.lane) : page_.own_y(step.rank, step.lane);
     height_ = outgoing_ ? page::out_height : page::own_height;
@@ -199,7 +199,7 @@ class mark_painter {
     if (what.count > 1) hocket::detail::append(text, {'-', what.chunk + what.count - 1});
     const double size = outgoing_ ? 9 : 11;
     if (to - from < 0.62 * size * static_cast<double>(text.size()) + 3) return;
-    svg_.words(
+    svg_.caption(
         {(from + to) / 2, y_ + height_ / 2 + 0.36 * size}, text,
         hocket::detail::concat({"class=\"", where, "\" text-anchor=\"middle\" font-size=\"", decimal(size, 0), '"'}));
   }
@@ -262,8 +262,8 @@ class svg_drawing {
         {"<desc>", escaped(facts),
          "</desc>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" "
          "markerHeight=\"6\" orient=\"auto\"><path class=\"arrow\" d=\"M0 1L8 4L0 7z\"/></marker></defs>\n"}));
-    svg_.words({24, 34}, heading, "class=\"heading\" font-size=\"19\" font-weight=\"bold\"");
-    svg_.words({24, 56}, facts, "class=\"note\" font-size=\"13\"");
+    svg_.caption({24, 34}, heading, "class=\"heading\" font-size=\"19\" font-weight=\"bold\"");
+    svg_.caption({24, 56}, facts, "class=\"note\" font-size=\"13\"");
   }
 
   void legend() {
@@ -294,7 +294,7 @@ class svg_drawing {
   }
 
   double legend_text(double x, const std::string& text) {
-    svg_.words({x, 84}, text, "class=\"label\"");
+    svg_.caption({x, 84}, text, "class=\"label\"");
     return x + 7 * static_cast<double>(text.size()) + 16;
   }
 
@@ -307,7 +307,7 @@ class svg_drawing {
   }
 
   bool uses(action_kind wanted) const {
-    return any([wanted](const action& what) { return what.what == wanted; });
+    return any([wanted](const action& what) { return what.kind == wanted; });
   }
 
   void bands() {
@@ -315,11 +315,11 @@ class svg_drawing {
       svg_.rectangle({page_.left() - 6, page_.band(rank)}, page_.width - page_.left() - page::right + 12,
                      page_.band_height(), "class=\"band\" rx=\"5\"");
       const double middle = page_.band(rank) + page_.band_height() / 2 + 4.5;
-      svg_.words({24, middle}, hocket::detail::concat({"rank ", rank}),
-                 "class=\"heading\" font-size=\"13\" font-weight=\"bold\"");
+      svg_.caption({24, middle}, hocket::detail::concat({"rank ", rank}),
+                   "class=\"heading\" font-size=\"13\" font-weight=\"bold\"");
       for (unsigned lane = 0; page_.lanes > 1 && lane < page_.lanes; ++lane)
-        svg_.words({page_.left() - 12, page_.own_y(rank, lane) + page_.lane_height() / 2 + 3.5},
-                   hocket::detail::concat({"lane ", lane}), "class=\"note\" text-anchor=\"end\" font-size=\"10\"");
+        svg_.caption({page_.left() - 12, page_.own_y(rank, lane) + page_.lane_height() / 2 + 3.5},
+                     hocket::detail::concat({"lane ", lane}), "class=\"note\" text-anchor=\"end\" font-size=\"10\"");
     }
   }
 
@@ -336,10 +336,10 @@ class svg_drawing {
     for (int i = 0; i * step * unit.seconds <= total * (1 + 1e-9); ++i) {
       const double x = page_.x(i * step * unit.seconds);
       svg_.line({x, page::top - 6}, {x, page_.bottom() + 6}, "class=\"grid\" stroke-width=\"1\"");
-      svg_.words({x, page_.bottom() + 21}, decimal(i * step, 3), "class=\"note\" text-anchor=\"middle\"");
+      svg_.caption({x, page_.bottom() + 21}, decimal(i * step, 3), "class=\"note\" text-anchor=\"middle\"");
     }
-    svg_.words({(page_.left() + page_.width - page::right) / 2, page_.bottom() + 41},
-               std::string("time in ") + unit.name, "class=\"note\" text-anchor=\"middle\"");
+    svg_.caption({(page_.left() + page_.width - page::right) / 2, page_.bottom() + 41},
+                 std::string("time in ") + unit.name, "class=\"note\" text-anchor=\"middle\"");
   }
 
   point begin_of(const timed_transfer& transfer) const {
@@ -367,7 +367,7 @@ class svg_drawing {
 
   void connect_loads(const timed_action& step) {
     if (!reads_peers(step.what)) return;
-    const bool all = step.what.what == action_kind::load_reduce;
+    const bool all = step.what.kind == action_kind::load_reduce;
     for (int peer = 0; peer < page_.ranks; ++peer) {
       if (peer == step.rank || (!all && peer != step.what.peer)) continue;
       const bool down = step.rank > peer;

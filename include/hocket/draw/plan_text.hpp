@@ -30,10 +30,10 @@ namespace plan {
 /// the tag after a slash; `&` in front if it joins.
 inline std::string to_symbol(const action& what) {
   constexpr char signs[] = {'=', '>', '<', '+', '@', '#', '^', '!', '?'};
-  const bool flag = what.what == action_kind::signal || what.what == action_kind::wait;
+  const bool flag = what.kind == action_kind::signal || what.kind == action_kind::wait;
   std::string text = what.join ? "&" : "";
-  text += signs[static_cast<std::size_t>(what.what)];
-  if (what.what != action_kind::copy) text += what.peer == all_peers ? "*" : std::to_string(what.peer);
+  text += signs[static_cast<std::size_t>(what.kind)];
+  if (what.kind != action_kind::copy) text += what.peer == all_peers ? "*" : std::to_string(what.peer);
   if (flag) return hocket::detail::concat({text, '/', what.tag});
   if (what.count == 0) return text;
   hocket::detail::append(text, {':', what.chunk});
@@ -118,7 +118,7 @@ inline std::string legend_text(const std::vector<column_counter::row>& rows) {
   bool joins = false;
   for (const column_counter::row& row : rows) {
     for (const column_counter::cell& cell : row.cells) {
-      used[static_cast<std::size_t>(cell.what.what)] = true;
+      used[static_cast<std::size_t>(cell.what.kind)] = true;
       joins = joins || cell.what.join;
     }
   }

@@ -123,8 +123,8 @@ class schedule_drawing {
   }
 
   void contents() {
-    svg_.words({24, 34}, heading(), "class=\"heading\" font-size=\"19\" font-weight=\"bold\"");
-    svg_.words({24, 56}, facts(), "class=\"note\" font-size=\"13\"");
+    svg_.caption({24, 34}, heading(), "class=\"heading\" font-size=\"19\" font-weight=\"bold\"");
+    svg_.caption({24, 56}, facts(), "class=\"note\" font-size=\"13\"");
     legend();
     for (int rank = 0; rank < plan_.ranks(); ++rank) row_of(rank);
     for (const timed_schedule_action& each : times_) cell(each);
@@ -164,13 +164,13 @@ class schedule_drawing {
         svg_.rectangle({at - 3, 72}, 14, 12, class_of(what, true) + " rx=\"2\"");
         at += 16;
       }
-      svg_.words({at, 82}, name, "class=\"label\"");
+      svg_.caption({at, 82}, name, "class=\"label\"");
       at += 7 * static_cast<double>(name.size()) + 16;
     }
     const char* rest = has_later_stages()
                            ? "numbers are microbatches; dark: later stages of the rank, or the other direction"
                            : "numbers are microbatches";
-    svg_.words({at, 82}, rest, "class=\"label\"");
+    svg_.caption({at, 82}, rest, "class=\"label\"");
   }
 
   static std::string class_of(task_kind what, bool later) {
@@ -180,7 +180,7 @@ class schedule_drawing {
   bool uses(task_kind wanted) const {
     bool found = false;
     for (const timed_schedule_action& each : times_) {
-      for_each_task(each.what, [&](const task& what) { found = found || what.what == wanted; });
+      for_each_task(each.what, [&](const task& what) { found = found || what.kind == wanted; });
     }
     return found;
   }
@@ -193,8 +193,8 @@ class schedule_drawing {
   }
 
   void row_of(int rank) {
-    svg_.words({24, y(rank) + row_height / 2 + 4.5}, hocket::detail::concat({"rank ", rank}),
-               "class=\"heading\" font-size=\"13\" font-weight=\"bold\"");
+    svg_.caption({24, y(rank) + row_height / 2 + 4.5}, hocket::detail::concat({"rank ", rank}),
+                 "class=\"heading\" font-size=\"13\" font-weight=\"bold\"");
     svg_.rectangle({left, y(rank)}, options_.width - left - right, row_height, "class=\"frame\"");
   }
 
@@ -212,11 +212,11 @@ class schedule_drawing {
       const double high = row_height / parts;
       const double above = y(at.rank) + part++ * high;
       const double wide = x(at.end) - x(at.begin);
-      svg_.rectangle({x(at.begin), above}, wide, high, class_of(what.what, later) + " stroke-width=\"0.8\"");
+      svg_.rectangle({x(at.begin), above}, wide, high, class_of(what.kind, later) + " stroke-width=\"0.8\"");
       const std::string text = std::to_string(what.microbatch);
       const double size = parts == 2 ? 9 : 11;
       if (wide < 0.62 * size * static_cast<double>(text.size()) + 2) return;
-      svg_.words(
+      svg_.caption(
           {x(at.begin) + wide / 2, above + high / 2 + 0.36 * size}, text,
           hocket::detail::concat({"class=\"inside-", later ? "later" : "first",
                                   "\" text-anchor=\"middle\" font-size=\"", plan::detail::decimal(size, 0), '"'}));
@@ -226,16 +226,16 @@ class schedule_drawing {
 
   void axis() {
     const double at = bottom() + 16;
-    svg_.words({left, at}, "0", "class=\"note\"");
-    svg_.words({options_.width - right, at}, number(end_), "class=\"note\" text-anchor=\"end\"");
+    svg_.caption({left, at}, "0", "class=\"note\"");
+    svg_.caption({options_.width - right, at}, number(end_), "class=\"note\" text-anchor=\"end\"");
   }
 
   /// Draws a curve per rank, from opaque for the first rank to pale.
   void memory() {
-    svg_.words({24, memory_top() - 14}, "activations held, by rank (strongest line: rank 0)", "class=\"label\"");
+    svg_.caption({24, memory_top() - 14}, "activations held, by rank (strongest line: rank 0)", "class=\"label\"");
     svg_.rectangle({left, memory_top()}, options_.width - left - right, memory_height, "class=\"frame\"");
-    svg_.words({left - 8, memory_top() + 10}, std::to_string(most_held_), "class=\"note\" text-anchor=\"end\"");
-    svg_.words({left - 8, memory_top() + memory_height}, "0", "class=\"note\" text-anchor=\"end\"");
+    svg_.caption({left - 8, memory_top() + 10}, std::to_string(most_held_), "class=\"note\" text-anchor=\"end\"");
+    svg_.caption({left - 8, memory_top() + memory_height}, "0", "class=\"note\" text-anchor=\"end\"");
     for (int rank = plan_.ranks() - 1; rank >= 0; --rank) {
       std::string points = at(0, 0);
       int before = 0;

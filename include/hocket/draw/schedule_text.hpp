@@ -32,9 +32,9 @@ namespace detail {
 inline std::string cell_text(const schedule& plan, const schedule_action& what) {
   std::string text;
   for_each_task(what, [&](const task& each) {
-    if (!is_computation(each.what)) return;
+    if (!is_computation(each.kind)) return;
     if (!text.empty()) text += '&';
-    hocket::detail::append(text, {to_string(each.what), each.microbatch});
+    hocket::detail::append(text, {to_string(each.kind), each.microbatch});
     if (plan.stages() > plan.ranks()) {
       int before = 0;
       const int rank = plan.placement.rank_of(each.stage, each.microbatch);

@@ -52,7 +52,7 @@ class wait_policy {
     ++polls_;
     platform::pause();
     if (polls_ % polls_per_check != 0) return false;
-    long_ = true;
+    waited_long_ = true;
     if (polls_ >= polls_until_sleep) {
       platform::nap(50'000);
     } else if (oversubscribed_ || polls_ >= polls_until_sleep / 4) {
@@ -62,7 +62,7 @@ class wait_policy {
   }
 
   /// True once the wait has taken some microseconds.
-  bool has_been_long() const noexcept { return long_; }
+  bool has_waited_long() const noexcept { return waited_long_; }
 
   bool expired() noexcept { return armed() ? until_.passed() : false; }
 
@@ -73,13 +73,13 @@ class wait_policy {
 
   /// Returns whether waiting for `peer`, which `has_left`, is futile because it left long ago. Messages that it sent
   /// before may still be in transit, and this rank may have slept, so true only at the second check after 200 ms.
-  bool is_in_vain(int peer, bool has_left) noexcept {
+  bool is_futile(int peer, bool has_left) noexcept {
     if (!has_left) peer = -1;
     if (std::exchange(gone_, peer) != peer) {
-      nothing_comes_from_ = deadline::after(std::chrono::milliseconds(200));
+      futile_after_ = deadline::after(std::chrono::milliseconds(200));
       late_ = false;
     }
-    return peer >= 0 && std::exchange(late_, nothing_comes_from_.passed());
+    return peer >= 0 && std::exchange(late_, futile_after_.passed());
   }
 
   /// Returns true when a wait has become long, and then at increasing intervals: compare calls with the peer now. Asks
@@ -109,7 +109,7 @@ class wait_policy {
   const std::chrono::nanoseconds timeout_;
   const bool oversubscribed_;
   bool armed_ = false;
-  bool long_ = false;
+  bool waited_long_ = false;
   unsigned polls_ = 0;
   deadline until_;
   deadline inquiry_due_;
@@ -118,7 +118,7 @@ class wait_policy {
   unsigned times_asked_ = 0;
   int gone_ = -1;  ///< the awaited rank, if it had left at the last check
   bool late_ = false;
-  deadline nothing_comes_from_;
+  deadline futile_after_;
 };
 
 inline std::string describe(std::chrono::nanoseconds duration) {
@@ -130,7 +130,7 @@ inline std::string describe(std::chrono::nanoseconds duration) {
 /// Ends a failed call: revokes the communicator, unless the call fails because it was revoked, and writes the flight
 /// record. Call only from the thread that has entered the communicator.
 template <class State>
-HOCKET_COLD failure give_up(State& state, failure cause, const call_site& call, locator locate) {
+HOCKET_COLD failure end_failed_call(State& state, failure cause, const call_site& call, locator locate) {
   cause = in_context(std::move(cause), state, call);
   state.revoke(cause);
   error_context at;
@@ -160,7 +160,7 @@ HOCKET_COLD failure end_without_memory(State& state, const std::bad_alloc& throw
   cause.context.lane = at.lane;
   cause.context.step = at.step;
   try {
-    return give_up(state, std::move(cause), call, locate);
+    return end_failed_call(state, std::move(cause), call, locate);
   } catch (...) {
     failure wordless{make_error_code(errc::out_of_memory), {}, {}};
     try {
@@ -202,14 +202,14 @@ inline waiting_call position_of(const call_site& call, locator locate) {
 /// Returns the failure of a call that was cancelled by `abort` or its stop token.
 template <class State>
 HOCKET_COLD failure reason_to_stop(State& state) {
-  return state.aborted() ? state.take_abort()
+  return state.aborted() ? state.consume_abort()
                          : make_failure(errc::aborted, "the stop token of this call was triggered");
 }
 
 /// Returns why the wait must end now; no failure if it continues. `locate(context)` adds the operation's position.
 template <class State>
-HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_policy& waiting, const call_site& call,
-                                           locator locate) {
+HOCKET_NO_INLINE failure reason_to_end(State& state, stop_query stop, wait_policy& waiting, const call_site& call,
+                                       locator locate) {
   const auto where = [&] { return position_of(call, locate); };
   const auto cancelled = [&] { return state.aborted() || stop(); };
   // Checked before control messages are read: a failing peer sends its reason, which says more, before it leaves.
@@ -219,7 +219,7 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_p
   failure cause;
   if (state.flagged() && !state.revoked()) await_revocation_reason(state, where, waiting.left(), cancelled);
   if (state.revoked()) {
-    cause = state.take_cause();
+    cause = state.consume_cause();
   } else if (compared.failed()) {
     cause = compared.cause();
   } else if (cancelled()) {
@@ -233,7 +233,7 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_p
   } else {
     const waiting_call own = where();
     const bool has_left = own.awaited >= 0 && own.awaited != state.rank() && state.endpoints().gone(own.awaited);
-    if (!waiting.is_in_vain(own.awaited, has_left)) {
+    if (!waiting.is_futile(own.awaited, has_left)) {
       if (waiting.should_inquire(own.awaited)) inquire(state, own);
       return {};
     }
@@ -241,9 +241,9 @@ HOCKET_NO_INLINE failure reason_to_give_up(State& state, stop_query stop, wait_p
     cause =
         make_failure(errc::peer_lost, concat({"rank ", own.awaited, " is gone: ", why_it_left}), {.peer = own.awaited});
   }
-  const int blamed = cause.context.peer;
+  const int culprit = cause.context.peer;
   locate(cause.context);
-  if (blamed >= 0) cause.context.peer = blamed;
+  if (culprit >= 0) cause.context.peer = culprit;
   return cause;
 }
 
@@ -305,7 +305,7 @@ template <class State>
 HOCKET_COLD failure reason_of_failure(State& state, const operation& operation_state, stop_query stop,
                                       wait_policy& waiting, const call_site& call, locator locate) {
   if (!operation_state.discarded()) return examined(state, operation_state, stop, call, locate);
-  failure why = reason_to_give_up(state, stop, waiting, call, locate);
+  failure why = reason_to_end(state, stop, waiting, call, locate);
   return why ? why : operation_state.cause();
 }
 
@@ -353,11 +353,11 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
   const auto locate = [&](error_context& at) { operation_state.locate(at); };
   for (;;) {
     if (state.revoked() && !operation_state.over()) [[unlikely]]
-      return give_up(state, state.take_cause(), call, locate);
+      return end_failed_call(state, state.consume_cause(), call, locate);
     const machine_status status = operation_state.poll();
     // If a peer has failed meanwhile, data read from its buffers may be invalid.
     if (status == machine_status::done && !state.flagged()) {
-      operation_state.entry().ends(waiting.has_been_long());
+      operation_state.entry().ends(waiting.has_waited_long());
       return {};
     }
     if (status == machine_status::progressed) {
@@ -374,8 +374,9 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
     }
     failure cause = status == machine_status::failed
                         ? reason_of_failure(state, operation_state, stop, waiting, call, locate)
-                        : reason_to_give_up(state, stop, waiting, call, locate);
-    if (cause) return give_up(state, with_overdue_reason(state, operation_state, std::move(cause)), call, locate);
+                        : reason_to_end(state, stop, waiting, call, locate);
+    if (cause)
+      return end_failed_call(state, with_overdue_reason(state, operation_state, std::move(cause)), call, locate);
   }
 }
 
@@ -387,7 +388,7 @@ failure failed_meanwhile(State& state, const operation& operation_state, stop_qu
                          const call_site& call, locator locate) {
   if (!state.flagged() || state.revoked() || operation_state.over()) [[likely]]
     return {};
-  return with_overdue_reason(state, operation_state, reason_to_give_up(state, stop, waiting, call, locate));
+  return with_overdue_reason(state, operation_state, reason_to_end(state, stop, waiting, call, locate));
 }
 
 }  // namespace detail

@@ -154,17 +154,17 @@ HOCKET_COLD outcome read_control_messages(State& state, position_query where, an
   auto& open = state.open_inquiries();
   transport::control_message mail;
   while (!state.revoked() && state.endpoints().fetch(mail)) {
-    std::optional<control> words = decode(mail.bytes, state.size());
-    if (!words) continue;
-    if (auto* const told = std::get_if<revocation>(&*words)) {
-      state.accept_revocation(*told);
-    } else if (auto* const asked = std::get_if<inquiry>(&*words)) {
+    std::optional<control> message = decode(mail.bytes, state.size());
+    if (!message) continue;
+    if (auto* const details = std::get_if<revocation>(&*message)) {
+      state.accept_revocation(*details);
+    } else if (auto* const asked = std::get_if<inquiry>(&*message)) {
       open.push_back({mail.sender, std::move(*asked), false, {}});
-    } else if (const auto* const wanted = std::get_if<question>(&*words)) {
+    } else if (const auto* const wanted = std::get_if<question>(&*message)) {
       state.endpoints().post(mail.sender, encode(answer_to(state, mail.sender, *wanted, where)));
-    } else if (const auto* const answered = std::get_if<answer>(&*words)) {
+    } else if (const auto* const answered = std::get_if<answer>(&*message)) {
       on_answer(mail.sender, *answered);
-    } else if (auto* const voted = std::get_if<vote>(&*words)) {
+    } else if (auto* const voted = std::get_if<vote>(&*message)) {
       state.votes().received.emplace_back(mail.sender, std::move(*voted));
     }
   }
@@ -239,19 +239,19 @@ HOCKET_COLD failure with_both_calls(State& state, position_query where, failure 
 template <class State>
 HOCKET_COLD std::optional<answer> ask(State& state, int peer, const question& wanted, std::chrono::nanoseconds longest,
                                       position_query where, stop_query cancelled, outcome& instead) {
-  std::optional<answer> said;
+  std::optional<answer> reply;
   state.endpoints().post(peer, encode(wanted));
   const deadline last = deadline::after(longest);
-  while (!said && !last.passed() && !cancelled()) {
+  while (!reply && !last.passed() && !cancelled()) {
     state.endpoints().progress();
     instead = poll_control_messages(state, where, [&](int rank, const answer& each) {
-      if (rank == peer) said = each;
+      if (rank == peer) reply = each;
     });
     if (!instead.failed() && state.revoked()) instead = state.cause();
     if (instead.failed()) break;
     platform::yield();
   }
-  return said;
+  return reply;
 }
 
 /// Adds to `cause`, a message of unexpected length, the sender's description of the call that sent it, if the sender is
@@ -261,9 +261,9 @@ HOCKET_COLD failure with_call_of_sender(State& state, const question& wanted, po
                                         stop_query cancelled) {
   outcome instead;
   const auto soon = std::chrono::milliseconds(300);
-  const auto said = ask(state, cause.context.peer, wanted, soon, where, cancelled, instead);
-  if (said && !said->call.empty()) {
-    append(cause.reason, {"; rank ", cause.context.peer, "'s call is ", said->call});
+  const auto reply = ask(state, cause.context.peer, wanted, soon, where, cancelled, instead);
+  if (reply && !reply->call.empty()) {
+    append(cause.reason, {"; rank ", cause.context.peer, "'s call is ", reply->call});
   }
   return cause;
 }
@@ -281,18 +281,18 @@ inline std::chrono::nanoseconds time_to_answer(std::chrono::nanoseconds waited) 
 template <class State, class Ask, class IsOver>
 HOCKET_COLD void follow_chain(const State& state, int suspect, failure& cause, Ask ask, IsOver is_over) {
   for (int step = 0; suspect >= 0 && suspect != state.rank() && step < state.size(); ++step) {
-    const std::optional<answer> said = ask(suspect);
+    const std::optional<answer> reply = ask(suspect);
     if (is_over()) return;
     append(cause.reason, {"; rank ", suspect});
     cause.context.peer = suspect;
-    if (!said) {
+    if (!reply) {
       cause.reason += " does not answer: it is in no call on this communicator, or stopped";
       if (!state.has_windows()) cause.reason += ", or the link to it is cut";
       return;
     }
-    append(cause.reason, {" is in ", said->call});
-    if (said->awaited >= 0) append(cause.reason, {", and waits for rank ", said->awaited});
-    suspect = said->awaited;
+    append(cause.reason, {" is in ", reply->call});
+    if (reply->awaited >= 0) append(cause.reason, {", and waits for rank ", reply->awaited});
+    suspect = reply->awaited;
   }
 }
 
@@ -308,9 +308,9 @@ HOCKET_COLD failure find_culprit(State& state, position_query where, std::chrono
   outcome instead;
   bool answered = false;
   const auto asked = [&](int rank) {
-    std::optional<answer> said = ask(state, rank, question{}, time_to_answer(waited), where, cancelled, instead);
-    answered = said.has_value();
-    return said;
+    std::optional<answer> reply = ask(state, rank, question{}, time_to_answer(waited), where, cancelled, instead);
+    answered = reply.has_value();
+    return reply;
   };
   follow_chain(state, own.awaited, cause, asked, [&] { return instead.failed() || (!answered && cancelled()); });
   return instead.failed() ? instead.cause() : cause;

@@ -216,7 +216,7 @@ class machine {
   }
 
   machine_status step(lane& at, unsigned number) {
-    switch (at.current.what) {
+    switch (at.current.kind) {
       case plan::action_kind::copy: return copy_slice(at, operands_.source(at.current));
       case plan::action_kind::send: return send(at);
       case plan::action_kind::receive: return receive(at, number, operands_.destination(at.current));
@@ -269,7 +269,7 @@ class machine {
     std::size_t bytes = at.size * element_size();
     if (bound_.checksummed) {
       bytes += sizeof(std::uint64_t);
-      if constexpr (!endpoints_type::receives_in_place) buffer = state_.landing(slot(), number).get(bytes);
+      if constexpr (!endpoints_type::receives_in_place) buffer = state_.receive_buffer(slot(), number).get(bytes);
     }
     at.message = state_.endpoints().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
     if (at.message == nullptr) return false;
@@ -308,7 +308,7 @@ class machine {
     if (at.message == nullptr) {
       void* buffer = nullptr;
       if constexpr (!endpoints_type::receives_in_place) {
-        buffer = state_.landing(slot(), number).get(at.size * element_size());
+        buffer = state_.receive_buffer(slot(), number).get(at.size * element_size());
       }
       if (!try_receive(at, number, buffer)) return blocked_or_failed();
     }
@@ -319,9 +319,9 @@ class machine {
     const std::byte* const message = static_cast<const std::byte*>(at.message) + offset;
     std::byte* const to = operands_.destination(at.current) + offset;
     if (at.current.message_first) {
-      bound_.element_kernel->two(bound_.operation, to, message, local, count);
+      bound_.element_kernel->combine_two(bound_.operation, to, message, local, count);
     } else {
-      bound_.element_kernel->two(bound_.operation, to, local, message, count);
+      bound_.element_kernel->combine_two(bound_.operation, to, local, message, count);
     }
     if (!slice_done(at, count)) return machine_status::progressed;
     state_.endpoints().release(at.receiving);
@@ -363,7 +363,7 @@ class machine {
     }
     if (count > 0) {
       std::byte* const to = operands_.destination(at.current) + first * element_size();
-      bound_.element_kernel->many(bound_.operation, to, sources, ranks, count);
+      bound_.element_kernel->combine_many(bound_.operation, to, sources, ranks, count);
       operands_.copy_to_staging(at.current, first, count);
     }
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;

@@ -126,7 +126,7 @@ class operands {
         const unsigned length = bound_.plan.length(state_.size(), rank, i);
         for (unsigned k = 0; k < length; ++k) {
           const plan::action each = bound_.plan.at(state_.size(), rank, i, k);
-          const bool reads = each.what == plan::action_kind::load || each.what == plan::action_kind::load_reduce;
+          const bool reads = each.kind == plan::action_kind::load || each.kind == plan::action_kind::load_reduce;
           if (reads && each.from == where) return true;
         }
       }

@@ -160,7 +160,8 @@ class plan_run {
     binding part = bound_;
     const std::size_t size = std::min(segment_, bound_.layout.block_size() - begin_);
     // Blocks of given lengths are never split into segments.
-    if (!bound_.layout.has_given_lengths()) part.layout = {size, bound_.layout.blocks(), bound_.layout.pieces()};
+    if (!bound_.layout.has_given_lengths())
+      part.layout = {size, bound_.layout.blocks(), bound_.layout.chunks_per_block()};
     if (part.in != nullptr) part.in += begin_ * bound_.element_kernel->size;
     if (part.out != nullptr) part.out += begin_ * bound_.element_kernel->size;
     begin_ += size;

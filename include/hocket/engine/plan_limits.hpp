@@ -22,19 +22,19 @@ namespace detail {
 
 /// For plans on blocks whose lengths only two ranks know: true if an action moves one of this rank's blocks, or part of
 /// it, directly from `in` of its sender to `out` of its receiver.
-inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t pieces) noexcept {
-  const bool local = what.what == plan::action_kind::copy;
+inline bool is_between_its_two(const plan::action& what, int rank, std::uint32_t chunks_per_block) noexcept {
+  const bool local = what.kind == plan::action_kind::copy;
   const auto block = static_cast<std::uint64_t>(local ? rank : what.peer);
-  const auto begin = block * pieces;
-  if (what.chunk < begin || std::uint64_t{what.chunk} + what.count > begin + pieces) return false;
+  const auto begin = block * chunks_per_block;
+  if (what.chunk < begin || std::uint64_t{what.chunk} + what.count > begin + chunks_per_block) return false;
   const bool from_in = what.from == plan::region::in;
   const bool to_its_place = what.to == plan::region::out && what.to_at == what.chunk;
-  switch (what.what) {
+  switch (what.kind) {
     case plan::action_kind::send: return from_in && what.from_at == what.chunk;
     case plan::action_kind::receive: return to_its_place;
     case plan::action_kind::copy: return from_in && what.from_at == what.chunk && to_its_place;
     case plan::action_kind::load: {
-      const std::uint64_t there = static_cast<std::uint64_t>(rank) * pieces + (what.chunk - begin);
+      const std::uint64_t there = static_cast<std::uint64_t>(rank) * chunks_per_block + (what.chunk - begin);
       return from_in && what.from_at == there && to_its_place;
     }
     default: return false;
@@ -65,24 +65,24 @@ inline const char* fault_of(const plan::action& what, int rank, bool peer_pointe
   using plan::action_kind;
   using plan::region;
   const bool flags =
-      what.what == action_kind::signal || what.what == action_kind::wait || what.what == action_kind::push;
+      what.kind == action_kind::signal || what.kind == action_kind::wait || what.kind == action_kind::push;
   const bool messages =
-      what.what == action_kind::send || what.what == action_kind::receive || what.what == action_kind::receive_reduce;
-  const bool loads = what.what == action_kind::load || what.what == action_kind::load_reduce;
+      what.kind == action_kind::send || what.kind == action_kind::receive || what.kind == action_kind::receive_reduce;
+  const bool loads = what.kind == action_kind::load || what.kind == action_kind::load_reduce;
   if (messages && what.peer == rank) return "the plan sends a message from a rank to itself: use a copy action";
   if ((flags || loads) && !peer_pointers) {
     return "the plan uses other ranks' memory or flags, but its shape does not set peer_pointers: set it to true";
   }
-  if (what.count == 0 || what.what == action_kind::wait) return nullptr;
-  const bool writes = loads || what.what == action_kind::copy || what.what == action_kind::receive ||
-                      what.what == action_kind::receive_reduce;
+  if (what.count == 0 || what.kind == action_kind::wait) return nullptr;
+  const bool writes = loads || what.kind == action_kind::copy || what.kind == action_kind::receive ||
+                      what.kind == action_kind::receive_reduce;
   if (writes && what.to != region::out && what.to != region::scratch) {
     return "the plan writes to a region that is neither out nor scratch";
   }
-  if (what.what == action_kind::receive || what.what == action_kind::signal) return nullptr;
+  if (what.kind == action_kind::receive || what.kind == action_kind::signal) return nullptr;
   const bool from_vector = what.from == region::in || what.from == region::out;
-  const bool from_elsewhere = what.what == action_kind::load_reduce ? what.from == region::inbox
-                              : what.what == action_kind::load      ? false
+  const bool from_elsewhere = what.kind == action_kind::load_reduce ? what.from == region::inbox
+                              : what.kind == action_kind::load      ? false
                                                                     : what.from == region::scratch;
   if (!from_vector && !from_elsewhere)
     return "the plan reads from a region that this action can't read from: all actions can read in and out, "
@@ -95,14 +95,14 @@ template <class State>
 std::string exceeded_limit(const State& state, const call_request& asked, const plan::any_algorithm& chosen) {
   const plan::shape shape = chosen.shape(state.size());
   const plan::layout layout{asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
-                            shape.pieces};
+                            shape.chunks_per_block};
   for (unsigned lane = 0; lane < shape.lanes; ++lane) {
     const unsigned length = chosen.length(state.size(), state.rank(), lane);
     for (unsigned i = 0; i < length; ++i) {
       const plan::action each = chosen.at(state.size(), state.rank(), lane, i);
-      const bool flags = each.what == plan::action_kind::signal || each.what == plan::action_kind::wait;
-      const bool to_all = flags || each.what == plan::action_kind::push || each.what == plan::action_kind::copy ||
-                          each.what == plan::action_kind::load_reduce;
+      const bool flags = each.kind == plan::action_kind::signal || each.kind == plan::action_kind::wait;
+      const bool to_all = flags || each.kind == plan::action_kind::push || each.kind == plan::action_kind::copy ||
+                          each.kind == plan::action_kind::load_reduce;
       if (each.peer >= state.size() || each.peer < (to_all ? plan::all_peers : 0)) {
         return "the plan uses a rank that this communicator does not have: a peer must be one of its ranks, or "
                "all_peers if the action accepts that";
@@ -112,8 +112,8 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       if (each.count > 0 && std::uint64_t{each.chunk} + each.count > layout.chunk_count()) {
         return "the plan uses a chunk that its shape does not have: a chunk must be less than blocks times pieces";
       }
-      const bool loads = each.what == plan::action_kind::load;
-      const bool of_all = each.what == plan::action_kind::load_reduce;
+      const bool loads = each.kind == plan::action_kind::load;
+      const bool of_all = each.kind == plan::action_kind::load_reduce;
       const auto within = [&](plan::region where, std::uint32_t at, int rank) {
         return each.count == 0 || fits(where, at, each, layout, asked.what.kind, shape.scratch, rank);
       };
@@ -131,11 +131,11 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
                "must move between its own places";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
-          !is_between_its_two(each, state.rank(), shape.pieces)) {
+          !is_between_its_two(each, state.rank(), shape.chunks_per_block)) {
         return "the plan forwards or stores a block whose length only two ranks know: every block must move directly "
                "from in of its sender to out of its receiver";
       }
-      if (each.count > 0 && (each.what == plan::action_kind::push || (of_all && each.from == plan::region::inbox)) &&
+      if (each.count > 0 && (each.kind == plan::action_kind::push || (of_all && each.from == plan::region::inbox)) &&
           layout.chunks(each.chunk, each.count).size * asked.element_size > push_line::capacity) {
         return "the plan pushes, or reads from the inbox, more than the " + std::to_string(push_line::capacity) +
                " bytes that fit a push line; choose a plan for longer vectors";

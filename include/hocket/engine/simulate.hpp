@@ -149,7 +149,7 @@ inline result simulate(const plan::any_algorithm& plan, int ranks, std::size_t b
   const kernel::element_kernel element_kernel = detail::kernel_without_data(element_size);
   const hocket::detail::binding bound{
       plan,
-      {block_elements, static_cast<std::uint32_t>(plan.collective().blocks(ranks)), plan.shape(ranks).pieces},
+      {block_elements, static_cast<std::uint32_t>(plan.collective().blocks(ranks)), plan.shape(ranks).chunks_per_block},
       &element_kernel,
       nullptr,
       detail::no_memory::address(),

@@ -91,7 +91,7 @@ class accumulated_step {
 
  private:
   /// Positions in the report that is summed over ranks. From `uses` on, one use count per parameter.
-  enum report_entry : std::size_t { losses, counts_of_losses, abandonments, uses };
+  enum report_entry : std::size_t { losses, counts_of_losses, abandoned_ranks, uses };
 
   /// Sets the stored sums to zero.
   virtual void clear_kept() = 0;
@@ -117,7 +117,7 @@ class accumulated_step {
   void launch(std::size_t b);
   request begun(std::size_t b, bool across);
   HOCKET_DETAIL_RARE void revoke_unbegun(std::size_t b, const char* thrown) const;
-  void landed(std::size_t b, bool across, bool goes_on);
+  void handle_completed(std::size_t b, bool across, bool continues_across);
   void wait_for_one();
   void wait_for_all();
   void gather();

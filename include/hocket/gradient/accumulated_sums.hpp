@@ -26,7 +26,7 @@ class accumulated_sums : public accumulated_step {
   accumulated_sums(parameter_layout layout, const accumulation_rules& rules, int rank, int ranks,
                    std::pmr::memory_resource* memory, const std::source_location& site)
       : accumulated_step(std::move(layout), rules, rank, ranks, site), memory_(memory),
-        passing_(rules.keeps_whole ? 0 : this->layout().buckets()) {}
+        microbatch_gradients_(rules.keeps_whole ? 0 : this->layout().buckets()) {}
 
   /// Returns the memory to which the gradient of parameter `i` must be added.
   std::span<T> of(std::size_t i) {
@@ -47,7 +47,7 @@ class accumulated_sums : public accumulated_step {
 
   /// Memory in which the gradient of a microbatch is computed.
   std::span<T> formed(std::size_t b) noexcept {
-    if (!rules().keeps_whole) return passing_[b].elements();
+    if (!rules().keeps_whole) return microbatch_gradients_[b].elements();
     return kept_.elements().subspan(layout().bucket(b).first, layout().bucket(b).size);
   }
   /// The part of `formed(b)` that this rank has the sum of.
@@ -64,20 +64,20 @@ class accumulated_sums : public accumulated_step {
 
   void form(std::size_t b) final {
     if (rules().keeps_whole) return;
-    make_room(b, !passing_[b].empty());
-    if (passing_[b].empty()) passing_[b] = flat_buffer<T>(layout().bucket(b).size, memory_);
+    make_room(b, !microbatch_gradients_[b].empty());
+    if (microbatch_gradients_[b].empty()) microbatch_gradients_[b] = flat_buffer<T>(layout().bucket(b).size, memory_);
   }
 
   void fold(std::size_t b) final {
     if (rules().keeps_whole) return;
     const std::span<T> sum = summed(b), part = own(b);
     for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += part[at];
-    passing_[b] = {};
+    microbatch_gradients_[b] = {};
   }
 
   std::pmr::memory_resource* memory_;
   flat_buffer<T> kept_;
-  std::vector<flat_buffer<T>> passing_;  ///< per bucket: the microbatch's gradient, while it exists
+  std::vector<flat_buffer<T>> microbatch_gradients_;  ///< per bucket: the microbatch's gradient, while it exists
 };
 
 }  // namespace detail

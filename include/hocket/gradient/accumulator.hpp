@@ -60,9 +60,9 @@ HOCKET_BEGIN_NAMESPACE
 /// reduction (with `piecewise_reduction` at stage 0, a reduce_scatter, and an all_gather per step); at the end one
 /// small all_reduce of one number per parameter and three more.
 /// **Memory.** `last_microbatch`: n. Otherwise n at stage 0 and n/p at stages 2 and 3, and the buckets that are
-/// computed or in flight: if one is computed after the other, at most `passing_bytes` of the layout's `in_flight` + 1
-/// buckets. With `bucket_order::forward` these are all buckets, because the last computed bucket is sent first. `of`
-/// waits until a bucket has completed rather than allocate more.
+/// computed or in flight: if one is computed after the other, at most `consecutive_bucket_bytes` of the layout's
+/// `in_flight` + 1 buckets. With `bucket_order::forward` these are all buckets, because the last computed bucket is
+/// sent first. `of` waits until a bucket has completed rather than allocate more.
 /// **Threads.** Like the communicator. **Failure.** An error other than `invalid_argument` has ended the communicator;
 /// make a new one. An exception from the start of a user-defined reduction also ends the communicator: the other
 /// ranks receive its text. After any other failure in the caller's code, `abandon` abandons the step.
@@ -189,7 +189,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   /// of the model over which it is computed, and `optimizer::step` raises an error.
   ///
   /// With parameters of zero<3>, which are gathered while gradients are sent, the rank must complete the step with the
-  /// other ranks first, without computing: it calls `hold`, `ready` and `let_go` for each remaining layer, and begins
+  /// other ranks first, without computing: it calls `hold`, `ready` and `end_hold` for each remaining layer, and begins
   /// and ends the remaining microbatches. Otherwise the ranks wait for each other's pieces.
   ///
   /// If this rank has not begun the step, the call only discards the last gradient, without communication, and other
@@ -198,7 +198,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
 
   /// Like `abandon()`, but also works if this rank has not begun the step. `microbatches` must be equal on all ranks.
   /// A rank that only has no data should not abandon the step: it begins its microbatches and ends them with a count of
-  /// 0; with zero<3> it calls `hold`, `ready` and `let_go` in between, as above.
+  /// 0; with zero<3> it calls `hold`, `ready` and `end_hold` in between, as above.
   gradient_totals abandon(int microbatches) { return sums::abandon(microbatches); }
 
   /// Returns, after `finish` or `wait(b)`, the part of bucket `b` of which this rank has the sum: the whole bucket at

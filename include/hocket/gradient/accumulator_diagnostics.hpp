@@ -202,7 +202,7 @@ consteval sentence explain_gradients() {
 template <class T, class... Given>
   requires(static_cast<bool>(explain_gradients<T, Given...>()))
 constexpr auto why_no_gradients() {
-  return in_words([] { return explain_gradients<T, Given...>(); });
+  return make_explanation([] { return explain_gradients<T, Given...>(); });
 }
 
 /// Returns the mistake in a gradient that is added to sums of T by an accumulator's `add`.
@@ -225,7 +225,7 @@ concept added_to_sums_of = !explain_added<T, Given>();
 template <class T, class Given>
   requires(!added_to_sums_of<Given, T>)
 constexpr auto why_not_added() {
-  return in_words([] { return explain_added<T, Given>(); });
+  return make_explanation([] { return explain_added<T, Given>(); });
 }
 
 // ── parameters ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -277,7 +277,7 @@ consteval sentence explain_parameters() {
 template <class P, class... Given>
   requires(static_cast<bool>(explain_parameters<P, Given...>()))
 constexpr auto why_no_parameters() {
-  return in_words([] { return explain_parameters<P, Given...>(); });
+  return make_explanation([] { return explain_parameters<P, Given...>(); });
 }
 
 }  // namespace detail

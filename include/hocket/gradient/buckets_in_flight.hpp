@@ -19,21 +19,22 @@ namespace detail {
 
 class buckets_in_flight {
  public:
-  /// Called as `landed(bucket, across, goes_on)` for each completed bucket. May launch the bucket again, over replicas.
-  using landing = function_view<void(std::size_t, bool, bool)>;
+  /// Called as `on_completed(bucket, across, continues_across)` for each completed bucket. May launch the bucket again,
+  /// over replicas.
+  using completion_handler = function_view<void(std::size_t, bool, bool)>;
 
-  /// @param goes_on whether `landed` must launch the bucket over replicas; passed to `landed`
-  void launch_within(std::size_t bucket, bool goes_on, request started);
+  /// @param continues_across whether `on_completed` must launch the bucket over replicas; passed to `on_completed`
+  void launch_within(std::size_t bucket, bool continues_across, request started);
   void launch_across(std::size_t bucket, request started);
 
   std::size_t size() const noexcept { return within_.size() + across_.size(); }
 
   /// Makes progress on all buckets. Does not block.
-  void move_on(landing landed);
+  void move_on(completion_handler on_completed);
 
   /// Waits until at least one bucket has completed; does nothing if none is in flight.
   /// @param timeout timeout of the launched collectives
-  void wait_for_one(std::chrono::nanoseconds timeout, landing landed);
+  void wait_for_one(std::chrono::nanoseconds timeout, completion_handler on_completed);
 
   /// Ends all reductions in flight by their destructors.
   void clear() noexcept;
@@ -41,12 +42,12 @@ class buckets_in_flight {
  private:
   struct in_flight_bucket {
     std::size_t bucket;
-    bool goes_on;
+    bool continues_across;
     request started;
   };
 
-  static void land(std::deque<in_flight_bucket>& queue, bool across, landing landed);
-  void wait_on_both(const deadline& end, landing landed);
+  static void complete_first(std::deque<in_flight_bucket>& queue, bool across, completion_handler on_completed);
+  void wait_on_both(const deadline& end, completion_handler on_completed);
 
   std::deque<in_flight_bucket> within_;
   std::deque<in_flight_bucket> across_;

@@ -132,8 +132,8 @@ template <class T>
 void add_squares(sum_of_squares& sum, const parameter_layout& layout, std::size_t b, const element_range& own,
                  std::span<const T> values) {
   layout.visit_parts(b, own, [&](std::size_t i, const element_range& part) {
-    for (std::size_t at = part.first; at < part.end(); at += layout_block) {
-      const auto block = values.subspan(at - own.first, std::min(layout_block, part.end() - at));
+    for (std::size_t at = part.first; at < part.end(); at += layout_block_elements) {
+      const auto block = values.subspan(at - own.first, std::min(layout_block_elements, part.end() - at));
       if (layout[i].counts_in_norm) {
         sum.add(block);
       } else {

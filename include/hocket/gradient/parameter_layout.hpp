@@ -58,7 +58,8 @@ struct bucket_limits {
   std::size_t first_elements = std::size_t{1} << 18;  ///< limit of the first bucket
   std::size_t elements = std::size_t{25} << 18;       ///< limit of the other buckets
   /// Number of buckets that may be in flight while the next one is computed, if gradients are reduced at each
-  /// microbatch. They need memory in addition to this rank's sums: see `passing_bytes` in optimizer/memory.hpp.
+  /// microbatch. They need memory in addition to this rank's sums: see `consecutive_bucket_bytes` in
+  /// optimizer/memory.hpp.
   std::size_t in_flight = 4;
   bucket_order order = bucket_order::backward;  ///< the order in which buckets are sent
 
@@ -87,16 +88,16 @@ constexpr element_range common_part(const element_range& a, const element_range&
 
 /// Number of elements of a layout block. Parameters begin, and buckets are split among ranks, at multiples of it, so
 /// results computed per layout block do not depend on the number of ranks. Gaps between parameters are 0, and are sent.
-inline constexpr std::size_t layout_block = 64;
+inline constexpr std::size_t layout_block_elements = 64;
 
 /// Returns the piece of `bucket` that belongs to rank `rank` of `ranks`: 0 or more layout blocks, of which only the
 /// last of the bucket may be incomplete. The numbers of blocks of any two ranks differ by at most one.
 constexpr element_range piece_of(const element_range& bucket, int rank, int ranks) noexcept {
-  const std::size_t blocks = bucket.size / layout_block + (bucket.size % layout_block != 0 ? 1 : 0);
+  const std::size_t blocks = bucket.size / layout_block_elements + (bucket.size % layout_block_elements != 0 ? 1 : 0);
   const auto cut = [&](int at) {
     const auto all = static_cast<std::size_t>(ranks), below = static_cast<std::size_t>(at);
     // blocks * below / all: no overflow
-    return std::min(bucket.size, (blocks / all * below + blocks % all * below / all) * layout_block);
+    return std::min(bucket.size, (blocks / all * below + blocks % all * below / all) * layout_block_elements);
   };
   return {bucket.first + cut(rank), cut(rank + 1) - cut(rank)};
 }
@@ -126,7 +127,7 @@ class parameter_layout {
   const std::vector<std::size_t>& members(std::size_t b) const noexcept { return members_[b]; }
 
   /// Returns the number of the bucket that is sent at position `place`, from 0, in the order of `limits().order`.
-  std::size_t leaves(std::size_t place) const noexcept {
+  std::size_t bucket_sent_at(std::size_t place) const noexcept {
     return limits_.order == bucket_order::backward ? place : buckets() - 1 - place;
   }
 
@@ -163,7 +164,7 @@ class parameter_layout {
 
  private:
   static constexpr std::size_t rounded(std::size_t elements) noexcept {
-    return (elements + layout_block - 1) / layout_block * layout_block;
+    return (elements + layout_block_elements - 1) / layout_block_elements * layout_block_elements;
   }
 
   void check() const;

@@ -89,7 +89,7 @@ concept is_gradient = !explain_gradient<Accumulator, Given, DataAxes...>();
 template <class Accumulator, class Given, axis_name... DataAxes>
   requires(!is_gradient<Accumulator, Given, DataAxes...>)
 constexpr auto why_no_gradient() {
-  return in_words([] { return explain_gradient<Accumulator, Given, DataAxes...>(); });
+  return make_explanation([] { return explain_gradient<Accumulator, Given, DataAxes...>(); });
 }
 
 /// Returns whether a tensor is varying along an axis other than `DataAxes`.
@@ -124,7 +124,7 @@ concept has_known_copies = !explain_parameter<Given, DataAxes...>();
 template <class Given, axis_name... DataAxes>
   requires(!has_known_copies<Given, DataAxes...>)
 constexpr auto why_unknown_copies() {
-  return in_words([] { return explain_parameter<Given, DataAxes...>(); });
+  return make_explanation([] { return explain_parameter<Given, DataAxes...>(); });
 }
 
 }  // namespace detail

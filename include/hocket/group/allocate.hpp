@@ -83,7 +83,7 @@ consteval sentence explain_shared() {
 template <class T>
   requires(static_cast<bool>(explain_shared<T>()))
 constexpr auto why_not_shared() {
-  return in_words([] { return explain_shared<T>(); });
+  return make_explanation([] { return explain_shared<T>(); });
 }
 
 }  // namespace detail

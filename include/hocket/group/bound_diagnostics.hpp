@@ -227,7 +227,7 @@ struct bound_broadcast {
 template <class Call, class... Arguments>
   requires(!Call::template fits<std::remove_cvref_t<Arguments>...>)
 constexpr auto why_not_bound() {
-  return in_words([] {
+  return make_explanation([] {
     return first_of({Call::template explain<argument_list<Arguments...>>(),
                      "this call can't be bound: see the overloads in hocket/group/peers.hpp"});
   });

@@ -101,10 +101,10 @@ struct device_peers {
   state_type& state() const { return communicator_access::state(comm); }
 
   /// Ends the communicator, as a failing call on it does.
-  void revoke(const failure& cause) const { state().revoke_undelivered(in_context(cause, state(), *under_way)); }
+  void revoke(const failure& cause) const { state().revoke_undelivered(in_context(cause, state(), *current_call)); }
 
   const communicator<Domain>& comm;
-  const call_site* under_way = nullptr;  ///< the call that waits for streams or enqueues
+  const call_site* current_call = nullptr;  ///< the call that waits for streams or enqueues
   std::optional<Driver> loaded;
   std::unique_ptr<group_type> group;
 };
@@ -113,14 +113,14 @@ struct device_peers {
 template <class State>
 failure interruption(State& state) {
   static_cast<void>(poll_control_messages(state, [] { return waiting_call{.operation = "a wait for a stream"}; }));
-  if (state.revoked()) return state.take_cause();
-  return state.aborted() ? state.take_abort() : failure();
+  if (state.revoked()) return state.consume_cause();
+  return state.aborted() ? state.consume_abort() : failure();
 }
 
 /// Ends the communicator and throws the call's failure.
 template <class State>
 [[noreturn]] HOCKET_COLD void raise_and_revoke(State& state, failure cause, const call_site& call) {
-  raise(give_up(state, std::move(cause), call, [](error_context&) {}));
+  raise(end_failed_call(state, std::move(cause), call, [](error_context&) {}));
 }
 
 /// Request for the last enqueued run of a bound call.
@@ -161,10 +161,10 @@ class bound_completion final : public pending {
       cause_ = in_context(ended.cause(), state, call_);
       return;
     }
-    peers_->under_way = &call_;
+    peers_->current_call = &call_;
     state.stop_reading();
     failure found = ask(over_);
-    if (found) ended = give_up(state, std::move(found), call_, [](error_context&) {});
+    if (found) ended = end_failed_call(state, std::move(found), call_, [](error_context&) {});
     cause_ = ended.failed() ? ended.cause() : failure();
     over_ = over_ || cause_;
   }
@@ -202,10 +202,10 @@ class bound_call {
     const hocket::detail::call_site call{name_, site, state.timeout()};
     const hocket::detail::communicator_guard here(state);
     begin(state, here, call);
-    peers_->under_way = &call;
+    peers_->current_call = &call;
     failure found = foreign(stream.handle);
     const bool driver_failed = found && found.code != errc::invalid_argument;
-    if (driver_failed) found = peers_->group->give_up(nullptr, std::move(found));
+    if (driver_failed) found = peers_->group->end_failed_group(nullptr, std::move(found));
     if (!found) found = operation_state_->enqueue(stream.handle);
     if (!found) return;
     if (found.code == errc::invalid_argument) {
@@ -231,7 +231,7 @@ class bound_call {
         hocket::detail::site_of(state, name_, hocket::detail::settings_of(how), site);
     const hocket::detail::communicator_guard here(state);
     begin(state, here, call);
-    peers_->under_way = &call;
+    peers_->current_call = &call;
     state.stop_reading();
     failure found = operation_state_->finish(deadline::after(call.timeout));
     if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
@@ -262,9 +262,9 @@ class bound_call {
   failure foreign(cuda_ipc::stream_handle stream) const {
     const auto& where = peers_->group->where();
     cuda_ipc::context_handle context = nullptr;
-    const cuda_ipc::status said = where.through->stream_get_ctx(stream, &context);
-    if (said != cuda_ipc::status::success)
-      return status_failure(*where.through, "asking the driver for the stream's context", said);
+    const cuda_ipc::status returned = where.through->stream_get_ctx(stream, &context);
+    if (returned != cuda_ipc::status::success)
+      return status_failure(*where.through, "asking the driver for the stream's context", returned);
     if (context == where.where) return {};
     return make_failure(errc::invalid_argument,
                         "the stream belongs to another device or context than the stream passed to reach_peers: pass a "
@@ -395,7 +395,7 @@ class peers_of {
       raise(hocket::detail::in_context(refused.cause(), state, call));
     }
     state.stop_reading();
-    peers_->under_way = &call;
+    peers_->current_call = &call;
     failure found = peers_->group->close(deadline::after(call.timeout));
     if (found) raise(hocket::detail::refuse(state, std::move(found), call));
   }
@@ -423,15 +423,15 @@ class peers_of {
     if (at.through == nullptr) {
       return make_failure(errc::invalid_argument, "stream_of has no driver: set its member `through`");
     }
-    cuda_ipc::status said = at.through->stream_get_ctx(order.handle, &at.where);
-    if (said == cuda_ipc::status::success) {
+    cuda_ipc::status returned = at.through->stream_get_ctx(order.handle, &at.where);
+    if (returned == cuda_ipc::status::success) {
       const cuda_ipc::context_scope scope(*at.through, at.where);
-      said = scope.said();
-      if (said == cuda_ipc::status::success) said = at.through->ctx_get_device(&device);
+      returned = scope.entered();
+      if (returned == cuda_ipc::status::success) returned = at.through->ctx_get_device(&device);
     }
-    return said == cuda_ipc::status::success
+    return returned == cuda_ipc::status::success
                ? failure()
-               : status_failure(*at.through, "asking the driver for the stream's device", said);
+               : status_failure(*at.through, "asking the driver for the stream's device", returned);
   }
 
   [[noreturn]] static void refuse(const shared_type& shared, failure cause, const hocket::detail::call_site& call) {

@@ -45,7 +45,7 @@ consteval sentence explain_shrink() {
 template <class Given>
   requires(static_cast<bool>(explain_shrink<Given>()))
 constexpr auto why_not_shrunk() {
-  return in_words([] { return explain_shrink<Given>(); });
+  return make_explanation([] { return explain_shrink<Given>(); });
 }
 
 }  // namespace detail

@@ -134,7 +134,7 @@ class world {
   static int checked(int ranks, const plan::cost_model& model) {
     if (ranks < 1)
       raise(errc::invalid_argument, hocket::detail::concat({"a world needs at least 1 rank, not ", ranks}));
-    if (!model.makes_sense()) {
+    if (!model.is_valid()) {
       raise(errc::invalid_argument,
             "the world's cost model is invalid: latency, peer_latency, flag_latency, overhead and all members that end "
             "in seconds_per_byte must be numbers that are not negative, and latency_overlap must be from 0 to 1");

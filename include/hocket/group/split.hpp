@@ -27,7 +27,7 @@ namespace detail {
 template <class... Given>
   requires(std::is_integral_v<Given> || ...)
 constexpr auto why_no_split() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "split(...) takes the colour of this rank's part and, if it matters, its key in it: split(comm, color{1}, "
            "key{0})";
   });

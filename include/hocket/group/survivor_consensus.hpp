@@ -45,16 +45,16 @@ class survivor_consensus {
 
   /// Starts a new round on this rank, or joins the newest round of which a vote is known; then all ranks take part.
   void join_newest_round() {
-    note_newest_votes();
+    record_newest_votes();
     vote_history& history = state_.votes();
     ++history.last_round;
     for (const auto& [voter, each] : history.received) history.last_round = std::max(history.last_round, each.round);
     round_ = history.last_round;
     std::erase_if(history.received,
-                  [&](const known_vote& each) { return each.second.round < round_ && !has_gone_on(each); });
+                  [&](const known_vote& each) { return each.second.round < round_ && !completed_earlier_round(each); });
     superseded_ = false;
     concludes_in_.reset();
-    last_word_.reset();
+    decision_deadline_.reset();
     takes_part_.assign(index(state_.size()), true);
     wait_positions_.assign(index(state_.size()), std::nullopt);
   }
@@ -76,22 +76,23 @@ class survivor_consensus {
     return all;
   }
 
-  /// Like `gather`, for text that may be too long for one vote: uses up to `most_votes` vote numbers, the first of
-  /// which is `number`. The result has nothing for a rank of which a vote is missing or whose text is invalid.
+  /// Like `gather`, for text that may be too long for one vote: uses up to `most_votes_per_gather` vote numbers, the
+  /// first of which is `number`. The result has nothing for a rank of which a vote is missing or whose text is invalid.
   collected_votes gather_long(std::uint32_t number, const std::string& own) {
     collected_votes all(takes_part_.size());
-    const std::string words = framed(own);
-    for (std::size_t begin = 0, end = words.size(); begin < end; begin += most_at_once) {
-      const collected_votes said = gather(number++, begin < words.size() ? words.substr(begin, most_at_once) : "");
+    const std::string message = framed(own);
+    for (std::size_t begin = 0, end = message.size(); begin < end; begin += most_bytes_per_vote) {
+      const collected_votes parts =
+          gather(number++, begin < message.size() ? message.substr(begin, most_bytes_per_vote) : "");
       for (std::size_t rank = 0; rank < all.size(); ++rank) {
         if (begin == 0) {
-          all[rank] = said[rank];
-        } else if (all[rank] && said[rank]) {
-          *all[rank] += *said[rank];
+          all[rank] = parts[rank];
+        } else if (all[rank] && parts[rank]) {
+          *all[rank] += *parts[rank];
         } else {
           all[rank].reset();
         }
-        if (all[rank]) end = std::max(end, std::min(framed_size(*all[rank]), most_together));
+        if (all[rank]) end = std::max(end, std::min(framed_size(*all[rank]), most_bytes_per_gather));
       }
     }
     for (auto& each : all) {
@@ -100,7 +101,7 @@ class survivor_consensus {
     }
     return all;
   }
-  static constexpr std::uint32_t most_votes = 1100;
+  static constexpr std::uint32_t most_votes_per_gather = 1100;
 
   /// Sleeps 1 ms before the next attempt. Checks abort and deadline, because a sole survivor never waits for votes.
   void pause(const failure& cause) {
@@ -135,8 +136,8 @@ class survivor_consensus {
   }
 
  private:
-  static constexpr std::size_t most_at_once = transport::control_message::most_bytes - 64;
-  static constexpr std::size_t most_together = most_votes * most_at_once;
+  static constexpr std::size_t most_bytes_per_vote = transport::control_message::most_bytes - 64;
+  static constexpr std::size_t most_bytes_per_gather = most_votes_per_gather * most_bytes_per_vote;
   /// Number of a vote by which its sender reports that it has stopped voting; the vote's content is the reason.
   static constexpr std::uint32_t cancelled = std::numeric_limits<std::uint32_t>::max();
 
@@ -157,9 +158,9 @@ class survivor_consensus {
 
   void cast(std::uint32_t number, const std::string& content, int first) {
     if (superseded_) return;
-    const std::vector<std::byte> words = encode(vote{round_, number, content});
+    const std::vector<std::byte> message = encode(vote{round_, number, content});
     for (int rank = first; rank < state_.size(); ++rank) {
-      if (rank != state_.rank() && takes_part(rank)) state_.endpoints().post(rank, words);
+      if (rank != state_.rank() && takes_part(rank)) state_.endpoints().post(rank, message);
     }
   }
 
@@ -176,14 +177,14 @@ class survivor_consensus {
   reading read_votes(int rank, std::uint32_t number) {
     reading found;
     bool is_over = false;
-    for (const known_vote& words : state_.votes().received) {
-      const auto& [voter, each] = words;
+    for (const known_vote& message : state_.votes().received) {
+      const auto& [voter, each] = message;
       is_over = is_over || each.round > round_;
-      if (has_gone_on(words)) fail(left_behind(voter));
+      if (completed_earlier_round(message)) fail(left_behind(voter));
       if (each.round != round_) continue;
-      if (each.number == cancelled && takes_part(voter)) found.objection = &words;
+      if (each.number == cancelled && takes_part(voter)) found.objection = &message;
       found.is_decided = found.is_decided || (concludes_in_ == each.number && voter < state_.rank());
-      if (voter == rank && each.number == number) found.awaited = &words;
+      if (voter == rank && each.number == number) found.awaited = &message;
       found.is_ahead = found.is_ahead || (voter == rank && each.number > number);
     }
     superseded_ = superseded_ || (is_over && !found.is_decided);
@@ -199,7 +200,7 @@ class survivor_consensus {
       const bool is_cancelled = found.objection != nullptr || state_.aborted();
       if (found.is_decided && !grace_deadline) grace_deadline = deadline::after(std::chrono::milliseconds(50));
       if (found.is_decided && (is_cancelled || until_.passed() || grace_deadline->passed())) return std::nullopt;
-      if (is_cancelled && nobody_decides()) give_up(found.objection);
+      if (is_cancelled && may_fail_round()) fail_aborted(found.objection);
       if (!is_cancelled && (found.is_ahead || superseded_)) return std::nullopt;
       const bool late = last_chance && last_chance->passed();
       if (read_control_messages(rank)) continue;
@@ -215,11 +216,11 @@ class survivor_consensus {
   void check_objections() {
     read_control_messages(state_.rank());
     const reading found = read_votes(state_.rank(), 0);
-    if (found.objection != nullptr || state_.aborted()) give_up(found.objection);
+    if (found.objection != nullptr || state_.aborted()) fail_aborted(found.objection);
   }
 
   /// Records the round and number of each rank's newest vote, because votes of earlier rounds are discarded.
-  void note_newest_votes() {
+  void record_newest_votes() {
     auto& newest = state_.votes().newest;
     newest.resize(index(state_.size()));
     for (const auto& [voter, each] : state_.votes().received) {
@@ -230,7 +231,7 @@ class survivor_consensus {
   /// Returns the live rank whose newest vote is the oldest, `awaited` if several are equally old. The awaited rank may
   /// only be late because it waits for that rank in turn.
   int longest_silent(int awaited) {
-    note_newest_votes();
+    record_newest_votes();
     const auto& newest = state_.votes().newest;
     int silent = awaited;
     for (int rank = 0; rank < state_.size(); ++rank) {
@@ -246,26 +247,27 @@ class survivor_consensus {
     transport::control_message mail;
     bool moved = false;
     while (state_.endpoints().fetch(mail)) {
-      std::optional<control> words = decode(mail.bytes, state_.size());
-      if (words && std::holds_alternative<question>(*words)) {
+      std::optional<control> message = decode(mail.bytes, state_.size());
+      if (message && std::holds_alternative<question>(*message)) {
         const waiting_call own{call_.operation, call_.site, 0, awaited};
         state_.endpoints().post(mail.sender, encode(answer{own.awaited, own.text()}));
       }
-      if (words) note_wait_position(mail.sender, *words);
-      if (!words || !std::holds_alternative<vote>(*words)) continue;
-      state_.votes().received.emplace_back(mail.sender, std::move(std::get<vote>(*words)));
+      if (message) note_wait_position(mail.sender, *message);
+      if (!message || !std::holds_alternative<vote>(*message)) continue;
+      state_.votes().received.emplace_back(mail.sender, std::move(std::get<vote>(*message)));
       moved = true;
     }
     return moved;
   }
 
   /// Records which rank `rank` waits for: the one in its answer, or the culprit of its failed call.
-  void note_wait_position(int rank, const control& words) {
-    if (const auto* const said = std::get_if<answer>(&words)) wait_positions_[index(rank)] = *said;
-    const auto* const told = std::get_if<revocation>(&words);
-    if (told == nullptr || told->culprit < 0 || !takes_part(told->culprit) || state_.endpoints().gone(told->culprit))
+  void note_wait_position(int rank, const control& message) {
+    if (const auto* const reply = std::get_if<answer>(&message)) wait_positions_[index(rank)] = *reply;
+    const auto* const details = std::get_if<revocation>(&message);
+    if (details == nullptr || details->culprit < 0 || !takes_part(details->culprit) ||
+        state_.endpoints().gone(details->culprit))
       return;
-    wait_positions_[index(rank)] = answer{told->culprit, "a failing call"};
+    wait_positions_[index(rank)] = answer{details->culprit, "a failing call"};
   }
 
   /// Asks `rank` which rank it waits for; returns nothing if `rank` does not answer in time.
@@ -279,7 +281,7 @@ class survivor_consensus {
   }
 
   /// True if the vote ended an earlier round with success for its sender but not for this rank, which can't rejoin.
-  bool has_gone_on(const known_vote& each) const {
+  bool completed_earlier_round(const known_vote& each) const {
     return each.second.round < round_ && each.second == state_.votes().conclusion;
   }
   static failure left_behind(int rank) {
@@ -292,10 +294,10 @@ class survivor_consensus {
   }
 
   /// Returns whether a cancelled round may fail. In its last step, other ranks first get 5 ms to send their decision.
-  bool nobody_decides() {
+  bool may_fail_round() {
     if (!concludes_in_) return true;
-    if (!last_word_) last_word_ = deadline::after(std::chrono::milliseconds(5));
-    return last_word_->passed();
+    if (!decision_deadline_) decision_deadline_ = deadline::after(std::chrono::milliseconds(5));
+    return decision_deadline_->passed();
   }
 
   void check_limits(int awaited) {
@@ -310,7 +312,7 @@ class survivor_consensus {
   }
 
   /// Fails because of `abort`, on this rank if `objection` is null, else on its sender. All ranks may call again.
-  [[noreturn]] void give_up(const known_vote* objection) {
+  [[noreturn]] void fail_aborted(const known_vote* objection) {
     if (objection == nullptr) cancel();
     const auto& [voter, each] = *objection;
     fail(make_failure(errc::aborted, concat({"rank ", voter, " reports: ", each.content}), {.peer = voter}));
@@ -318,7 +320,7 @@ class survivor_consensus {
 
   /// Sends the cancellation to the other ranks and fails.
   [[noreturn]] void cancel() {
-    failure cause = state_.take_abort();
+    failure cause = state_.consume_abort();
     cast(cancelled, cause.reason, 0);
     const deadline last = deadline::after(std::chrono::milliseconds(2));
     while (!state_.endpoints().posted() && !last.passed()) state_.endpoints().progress();
@@ -333,7 +335,7 @@ class survivor_consensus {
   std::uint32_t round_ = 0;
   bool superseded_ = false;
   std::optional<std::uint32_t> concludes_in_;
-  std::optional<deadline> last_word_;
+  std::optional<deadline> decision_deadline_;
   std::vector<bool> takes_part_;
   std::vector<std::optional<answer>> wait_positions_;  ///< by rank: its last known answer
 };

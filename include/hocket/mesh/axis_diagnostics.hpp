@@ -22,7 +22,7 @@ consteval sentence explain_missing_axis() {
 template <class Axes, axis_name Name>
   requires(!has_axes<Axes, Name>)
 constexpr auto why_no_axis() {
-  return in_words([] { return explain_missing_axis(); });
+  return make_explanation([] { return explain_missing_axis(); });
 }
 
 template <class Axes, axis_name... Names>
@@ -34,7 +34,7 @@ consteval sentence explain_along() {
 template <class Axes, axis_name... Names>
   requires(sizeof...(Names) == 0 || !has_axes<Axes, Names...>)
 constexpr auto why_not_along() {
-  return in_words([] { return explain_along<Axes, Names...>(); });
+  return make_explanation([] { return explain_along<Axes, Names...>(); });
 }
 
 }  // namespace detail

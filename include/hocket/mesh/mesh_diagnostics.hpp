@@ -46,7 +46,7 @@ consteval sentence explain_mesh() {
 template <class... Given>
   requires(!makes_mesh<Given...>)
 constexpr auto why_no_mesh() {
-  return in_words([] { return explain_mesh<Given...>(); });
+  return make_explanation([] { return explain_mesh<Given...>(); });
 }
 
 }  // namespace detail

@@ -10,9 +10,9 @@
 ///     zero<2>   P n + (G + K F) n/N
 ///     zero<3>   (P + G + K F) n/N
 ///
-/// and, with zero<2> and zero<3>, buckets that are gathered or in flight: `passing_bytes`. A rank sends 2 n (N-1)/N
-/// elements per step of one microbatch up to zero<2>, and 3 n (N-1)/N with zero<3>, which gathers parameters for both
-/// passes. zero<2> and zero<3> reduce once more for each further microbatch.
+/// and, with zero<2> and zero<3>, buckets that are gathered or in flight: `consecutive_bucket_bytes`. A rank sends 2 n
+/// (N-1)/N elements per step of one microbatch up to zero<2>, and 3 n (N-1)/N with zero<3>, which gathers parameters
+/// for both passes. zero<2> and zero<3> reduce once more for each further microbatch.
 ///
 /// Source: ZeRO, Rajbhandari et al., 2020.
 #pragma once
@@ -57,7 +57,8 @@ constexpr training_bytes bytes_of_training(std::span<const std::size_t> bucket_e
 /// `count` of `bucket_limits::in_flight` + 1; and in addition to the `parameters` of zero<3>, if `count` buckets are
 /// gathered at the same time.
 template <class T>
-constexpr std::size_t passing_bytes(std::span<const std::size_t> bucket_elements, std::size_t count) noexcept {
+constexpr std::size_t consecutive_bucket_bytes(std::span<const std::size_t> bucket_elements,
+                                               std::size_t count) noexcept {
   const std::size_t buckets = bucket_elements.size();
   std::size_t most = 0;
   for (std::size_t first = 0; first < buckets; ++first) {

@@ -75,7 +75,7 @@ inline constexpr bool makes_optimizer = !optimizer_call<F, Given...>::explain();
 template <class F, class... Given>
   requires(!makes_optimizer<F, Given...>)
 constexpr auto why_no_optimizer() {
-  return in_words([] { return optimizer_call<F, Given...>::explain(); });
+  return make_explanation([] { return optimizer_call<F, Given...>::explain(); });
 }
 
 /// Returns the mistake in gradients of a step for `Parameters`.
@@ -116,7 +116,7 @@ inline constexpr bool is_step = !step_call<Parameters, Given...>::explain();
 template <class Parameters, class... Given>
   requires(!is_step<Parameters, Given...>)
 constexpr auto why_no_step() {
-  return in_words([] { return step_call<Parameters, Given...>::explain(); });
+  return make_explanation([] { return step_call<Parameters, Given...>::explain(); });
 }
 
 }  // namespace detail

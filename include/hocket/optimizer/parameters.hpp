@@ -52,8 +52,8 @@ HOCKET_BEGIN_NAMESPACE
 /// `gradient_accumulator`: all ranks must call the two in the same order.
 /// **Cost.** A gather of n bytes is an all_gather of n on the ranks that share a copy. Construction is an all_gather of
 /// 16 bytes per rank, for zero<1> to zero<3>.
-/// **Memory.** All parameters; with zero<3> this rank's pieces and the gathered buckets: `passing_bytes` of the largest
-/// number of buckets that are gathered at the same time.
+/// **Memory.** All parameters; with zero<3> this rank's pieces and the gathered buckets: `consecutive_bucket_bytes` of
+/// the largest number of buckets that are gathered at the same time.
 /// **Threads.** Like the communicator.
 template <class P, class Sharding, class Group, class Options>
 class flat_parameters {
@@ -67,7 +67,7 @@ class flat_parameters {
                   const std::source_location& site)
       : group_(group), layout_(std::move(layout)), options_(std::move(options)), memory_(memory), site_(site),
         share_(layout_, Sharding::shards_states, rank(), ranks()),
-        gathered_(Sharding::shards_parameters ? layout_.buckets() : 0), coming_(layout_.buckets()) {
+        gathered_(Sharding::shards_parameters ? layout_.buckets() : 0), gather_requests_(layout_.buckets()) {
     if constexpr (Sharding::shards_states) {
       detail::check_same_layout(*group_.shards, layout_, detail::bounds_of(options_), "parameters", site_);
     }
@@ -175,18 +175,18 @@ class flat_parameters {
     }
     wait(b);
     const stopwatch watch(time_.driving_seconds);
-    coming_[b] = all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b),
-                                    counts{share_.lengths(layout_, b)}, options_, site_);
-    under_way_[b] = true;
+    gather_requests_[b] = all_gather_v_async(*group_.shards, std::span<const P>(own(b)), whole(b),
+                                             counts{share_.lengths(layout_, b)}, options_, site_);
+    is_gathering_[b] = true;
   }
 
   /// Waits until the gather of bucket `b` has completed. Throws its errors.
   void wait(std::size_t b) {
-    if (!under_way_[b]) return;
+    if (!is_gathering_[b]) return;
     const stopwatch watch(time_.exposed_seconds);
-    coming_[b].wait();
-    static_cast<void>(coming_[b] = request());
-    under_way_[b] = false;
+    gather_requests_[b].wait();
+    static_cast<void>(gather_requests_[b] = request());
+    is_gathering_[b] = false;
   }
 
   /// Returns the time of parameters' communication since the last call of this function.
@@ -210,7 +210,7 @@ class flat_parameters {
     });
   }
   /// Ends a `hold` of these parameters, and releases the buckets that are no longer held: for `reshard()`.
-  void let_go(std::size_t first, std::size_t count) {
+  void end_hold(std::size_t first, std::size_t count) {
     visit_buckets(first, count, [&](std::size_t b) {
       if (holders_[b] > 0 && --holders_[b] == 0) release(b);
     });
@@ -260,10 +260,10 @@ class flat_parameters {
   detail::layout_share share_;
   communication_time time_;
   std::vector<int> holders_ = std::vector<int>(layout_.buckets(), 0);  ///< per bucket: number of holds
-  std::vector<bool> under_way_ = std::vector<bool>(layout_.buckets(), false);
+  std::vector<bool> is_gathering_ = std::vector<bool>(layout_.buckets(), false);
   flat_buffer<P> kept_;
   std::vector<flat_buffer<P>> gathered_;
-  std::vector<request> coming_;  ///< last member, so that gathers end before their memory is freed
+  std::vector<request> gather_requests_;  ///< last member, so that gathers end before their memory is freed
 };
 
 /// Makes the parameters of `layout`, zero at first, stored on the ranks of `group` at stage `Sharding`. `group` is a

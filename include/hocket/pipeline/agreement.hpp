@@ -46,7 +46,7 @@ class schedule_round {
   std::vector<std::uint64_t>& numbers() noexcept { return numbers_; }
 
   /// After the sums: returns the error text; empty if all ranks have equal schedules that fit.
-  std::string judge() const {
+  std::string error_text() const {
     for (std::size_t rank = 1; rank < ranks(); ++rank) {
       if (of(rank, print) == of(0, print)) continue;
       const bool same_sizes = of(rank, microbatches) == of(0, microbatches) && of(rank, stages) == of(0, stages);
@@ -115,9 +115,9 @@ class form_round {
   std::vector<std::uint64_t>& numbers() noexcept { return numbers_; }
 
   /// After the sums: returns the error text; empty if the output of each stage fits the input of the next.
-  std::string judge(const plan::pipeline::placement& where) const {
+  std::string error_text(const plan::pipeline::placement& where) const {
     for (int stage = 0; stage < where.stages() && copies_ == 2; ++stage) {
-      const std::string wrong = judge_copies(where, stage);
+      const std::string wrong = compare_copies(where, stage);
       if (!wrong.empty()) return wrong;
     }
     for (int stage = 0; stage < where.stages(); ++stage) {
@@ -172,7 +172,7 @@ class form_round {
   tensor_form input(int stage, std::size_t copy = 0) const { return read(place(stage, copy)); }
   tensor_form output(int stage, std::size_t copy = 0) const { return read(place(stage, copy) + per_form); }
 
-  std::string judge_copies(const plan::pipeline::placement& where, int stage) const {
+  std::string compare_copies(const plan::pipeline::placement& where, int stage) const {
     const auto differ = [&](const char* does, const tensor_form& one, const tensor_form& other) {
       return hocket::detail::concat({"the two copies of a stage must be alike: ", named(where, stage, 0), does,
                                      describe(one), " per microbatch, ", named(where, stage, 1), does, describe(other),

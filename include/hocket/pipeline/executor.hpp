@@ -85,7 +85,7 @@ class executor {
            const std::source_location& site = std::source_location::current())
       : comm_(comm), site_(site), plan_(std::move(plan)), stages_(std::move(stages)), schedules_(comm.size()) {
     if constexpr (virtual_time) {
-      begin_to_agree();
+      start_agreement();
     } else {
       agree();
       prepare();
@@ -96,7 +96,7 @@ class executor {
   /// If a step is under way, makes it fail on all ranks with `errc::aborted`. Does not wait.
   ~executor() {
     if constexpr (!virtual_time) {
-      if (phase_ == phase::under_way) give_up();
+      if (phase_ == phase::running) revoke_unfinished();
     }
   }
 
@@ -112,7 +112,7 @@ class executor {
         if (state().endpoints().broken(fail)) raise(std::move(fail));
       }
     } else {
-      static_cast<void>(guarded([&] { return go_on([](message& each) { return each.wait(), true; }); }));
+      static_cast<void>(guarded([&] { return execute([](message& each) { return each.wait(), true; }); }));
     }
   }
 
@@ -121,17 +121,17 @@ class executor {
   ///
   /// Raises `invalid_argument`, like `run`, while a step is under way; that step can continue.
   void start(const std::source_location& site = std::source_location::current()) {
-    if (is_under_way()) {
+    if (is_running()) {
       raise(errc::invalid_argument, "a step of this executor is under way: call advance() until it returns true",
             {.operation = "pipeline", .rank = comm_.rank(), .ranks = comm_.size(), .site = site});
     }
     site_ = site;
-    phase_ = phase::under_way;
+    phase_ = phase::running;
     measured_.clear();
     position_ = 0;
     begin_ = seconds();
     if constexpr (virtual_time) {
-      turn_.emplace(comm_, this, [](void* self) { return static_cast<executor*>(self)->go_on_without_waiting(); });
+      turn_.emplace(comm_, this, [](void* self) { return static_cast<executor*>(self)->execute_without_waiting(); });
       turn_->poll();
     }
   }
@@ -148,7 +148,7 @@ class executor {
       if (phase_ == phase::failed)
         refuse(
             "advance: the step has failed and has ended the communicator: make a new communicator and a new executor");
-      return phase_ == phase::over || go_on_without_waiting();
+      return phase_ == phase::over || execute_without_waiting();
     }
   }
 
@@ -162,7 +162,7 @@ class executor {
  private:
   static constexpr bool virtual_time = transport::keeps_virtual_time<typename Domain::endpoints_type>;
   static constexpr std::uint32_t most_tags = 1U << 16;
-  enum class phase : std::uint8_t { before, under_way, over, failed };
+  enum class phase : std::uint8_t { before, running, over, failed };
   using message = detail::message_slot<Domain>;
   using task_kind = hocket::plan::pipeline::task_kind;
   using task = hocket::plan::pipeline::task;
@@ -175,7 +175,7 @@ class executor {
   }
 
   /// Revokes the communicator. Otherwise other ranks would wait for messages of the step until their deadlines.
-  HOCKET_COLD void give_up() noexcept {
+  HOCKET_COLD void revoke_unfinished() noexcept {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       comm_.revoke("an executor was destroyed while a step was under way", site_);
@@ -189,7 +189,7 @@ class executor {
   // ---- before the first step ----
 
   /// Returns the error in the schedule; empty if it can run. Adds the messages to a schedule that lacks them.
-  std::string judge_schedule() {
+  std::string schedule_error() {
     namespace schedules = hocket::plan::pipeline;
     if (plan_.ranks() != comm_.size()) {
       return hocket::detail::concat(
@@ -202,7 +202,7 @@ class executor {
   }
 
   /// Returns the error in the stages of this rank; empty if they fit the schedule.
-  std::string judge_stages() {
+  std::string stages_error() {
     for (int stage = 0; stage < plan_.stages(); ++stage) {
       if (plan_.placement.holds(comm_.rank(), stage)) numbers_.push_back(stage);
     }
@@ -211,20 +211,20 @@ class executor {
                                      " stages; the schedule puts ", numbers_.size(), " on it"});
     }
     for (std::size_t i = 0; i < stages_.size(); ++i) {
-      if (const std::string wrong = judge_number(i); !wrong.empty()) return wrong;
+      if (const std::string wrong = number_error(i); !wrong.empty()) return wrong;
     }
     std::string wrong;
     for (const auto& each : plan_.of(comm_.rank())) {
       hocket::plan::pipeline::for_each_task(each, [&](const task& what) {
         if (!wrong.empty()) return;
-        if (what.what == task_kind::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
+        if (what.kind == task_kind::weight_gradient && !stage_of(what.stage).has_gradients_apart()) {
           wrong = hocket::detail::concat(
               {"stage ", what.stage, " has only backward; this schedule needs input_gradient and weight_gradient"});
-        } else if (what.what == task_kind::recompute && !stage_of(what.stage).has_recompute()) {
+        } else if (what.kind == task_kind::recompute && !stage_of(what.stage).has_recompute()) {
           wrong = hocket::detail::concat(
               {"stage ", what.stage, " lacks forget or recompute; this schedule recomputes its activations"});
-        } else if (!has_microbatch(what.what) && !stage_of(what.stage).has(what.what)) {
-          wrong = hocket::detail::concat({"stage ", what.stage, " lacks ", function_of(what.what),
+        } else if (!has_microbatch(what.kind) && !stage_of(what.stage).has(what.kind)) {
+          wrong = hocket::detail::concat({"stage ", what.stage, " lacks ", function_of(what.kind),
                                           "; this schedule has ", hocket::plan::pipeline::to_string(what)});
         }
       });
@@ -233,11 +233,11 @@ class executor {
   }
 
   /// Returns the error in the number of the stage at `place`; empty if it has the right number or none.
-  std::string judge_number(std::size_t place) {
+  std::string number_error(std::size_t place) {
     const int right = numbers_[place];
-    const std::optional<int> said = ask(right, "for its number", [&] { return stages_[place].number(); });
-    if (!said || *said == right) return "";
-    return hocket::detail::concat({"rank ", comm_.rank(), " was given stage ", *said, " in the place of stage ", right,
+    const std::optional<int> given = ask(right, "for its number", [&] { return stages_[place].number(); });
+    if (!given || *given == right) return "";
+    return hocket::detail::concat({"rank ", comm_.rank(), " was given stage ", *given, " in the place of stage ", right,
                                    ": list the stages of a rank in the order of their numbers"});
   }
 
@@ -253,8 +253,8 @@ class executor {
 
   /// Checks what this rank can check alone, and publishes the result, so that no rank waits for a rank with an error.
   void publish_schedule() {
-    while_memory_lasts([&] { wrong_ = judge_schedule(); });
-    if (wrong_.empty()) wrong_ = judge_stages();
+    while_memory_lasts([&] { wrong_ = schedule_error(); });
+    if (wrong_.empty()) wrong_ = stages_error();
     schedules_.describe_own(comm_.rank(), plan_, wrong_.empty(), state().tags().reach());
   }
 
@@ -275,18 +275,18 @@ class executor {
     publish_schedule();
     all_reduce(comm_, in_place(schedules_.numbers()), std::plus<>{}, options<>{}, site_);
     refuse_if(wrong_);
-    refuse_if(schedules_.judge());
+    refuse_if(schedules_.error_text());
     publish_forms();
     all_reduce(comm_, in_place(forms_.numbers()), std::plus<>{}, options<>{}, site_);
-    refuse_if(forms_.judge(plan_.placement));
+    refuse_if(forms_.error_text(plan_.placement));
     take_tags();
   }
 
   /// For simulated ranks, which can't wait: starts both all_reduces at the same time; the first step completes them.
-  void begin_to_agree() {
-    while_memory_lasts([&] { wrong_ = judge_schedule(); });
+  void start_agreement() {
+    while_memory_lasts([&] { wrong_ = schedule_error(); });
     refuse_if(wrong_);
-    wrong_ = judge_stages();
+    wrong_ = stages_error();
     schedules_.describe_own(comm_.rank(), plan_, wrong_.empty(), 0);
     publish_forms();
     take_tags();
@@ -348,10 +348,10 @@ class executor {
       if (!agreements_[0].test()) return false;
       agreements_[0].wait();
       refuse_if(wrong_);
-      refuse_if(schedules_.judge());
+      refuse_if(schedules_.error_text());
       if (!agreements_[1].test()) return false;
       agreements_[1].wait();
-      refuse_if(forms_.judge(plan_.placement));
+      refuse_if(forms_.error_text(plan_.placement));
       agreed_ = true;  // the requests are not destroyed, because the world is iterating over the active operations
       prepare();
       begin_ = seconds();
@@ -367,9 +367,9 @@ class executor {
   // ---- a step ----
 
   /// Returns whether a step has begun and has neither completed nor failed. The simulated world may end a step.
-  bool is_under_way() const {
+  bool is_running() const {
     if constexpr (virtual_time) return turn_ && !turn_->over();
-    else return phase_ == phase::under_way;
+    else return phase_ == phase::running;
   }
 
   /// Calls `step`, which continues a step. Returns true when the step is complete. Throws the first cause of a failure.
@@ -392,16 +392,16 @@ class executor {
     return phase_ == phase::over;
   }
 
-  bool go_on_without_waiting() {
-    return guarded([&] { return prepared() && go_on([](message& each) { return each.test(); }); });
+  bool execute_without_waiting() {
+    return guarded([&] { return prepared() && execute([](message& each) { return each.test(); }); });
   }
 
   /// Executes the rest of the step, up to a message for which `arrived` returns false.
   template <class Arrived>
-  bool go_on(Arrived arrived) {
+  bool execute(Arrived arrived) {
     for (; position_ < program_.instructions.size(); ++position_) {
       const detail::instruction& each = program_.instructions[position_];
-      if (is_send(each.what.what) || is_receive(each.what.what)) {
+      if (is_send(each.what.kind) || is_receive(each.what.kind)) {
         start_message(each);
       } else {
         for (const std::size_t request : {each.request, each.request_of_second}) {
@@ -432,7 +432,7 @@ class executor {
     hocket::detail::message_spec spec;
     spec.channel = transport::internal_channel;
     spec.tag = virtual_time ? tags_.first() + each.tag : (tags_.first() + each.tag) % most_tags;
-    if (is_send(each.what.what)) {
+    if (is_send(each.what.kind)) {
       spec.name = "send of a pipeline";
       spec.out = buffers_.of(each.message);
       spec.to = each.peer;
@@ -445,17 +445,17 @@ class executor {
   }
 
   void compute(const detail::instruction& each) {
-    if (each.what.what == task_kind::wait_send_forward || each.what.what == task_kind::wait_send_backward) return;
+    if (each.what.kind == task_kind::wait_send_forward || each.what.kind == task_kind::wait_send_backward) return;
     const double begin = now();
     call_stage(each);
-    if (hocket::plan::pipeline::is_computation(each.what.what)) note(each, begin, now());
+    if (hocket::plan::pipeline::is_computation(each.what.kind)) note(each, begin, now());
   }
 
   void call_stage(const detail::instruction& each) {
     const auto described = [&] {
       const task& done = each.what;
       return hocket::detail::concat({"stage ", done.stage, " failed in ", hocket::plan::pipeline::to_string(done),
-                                     hocket::plan::pipeline::has_microbatch(done.what)
+                                     hocket::plan::pipeline::has_microbatch(done.kind)
                                          ? hocket::detail::concat({", microbatch ", done.microbatch})
                                          : ""});
     };
@@ -482,7 +482,7 @@ class executor {
 
   void call_stage_now(const detail::instruction& each) {
     const int m = each.what.microbatch;
-    switch (each.what.what) {
+    switch (each.what.kind) {
       case task_kind::forward:
         stages_[each.stage].forward(m, memory(each.in), memory(each.out));
         if (each.forgets) stages_[each.stage].forget(m);
@@ -497,7 +497,7 @@ class executor {
         stages_[each.stage].weight_gradient(m, memory(each.in), memory(each.out_gradient));
         break;
       case task_kind::recompute: stages_[each.stage].recompute(m, memory(each.in)); break;
-      default: stages_[each.stage].on(each.what.what); break;
+      default: stages_[each.stage].on(each.what.kind); break;
     }
   }
 
@@ -518,7 +518,7 @@ class executor {
 
   /// Records the called function and its stage, which may differ from the task that the row lists.
   void note(const detail::instruction& each, double begin, double end) {
-    const task done{each.what.what, numbers_[each.stage], each.what.microbatch};
+    const task done{each.what.kind, numbers_[each.stage], each.what.microbatch};
     if (!measured_.empty() && measured_.back().index == each.step) {
       measured_.back().what.second = done;
       measured_.back().end = end;

@@ -35,7 +35,7 @@ timeline gather_measured(const communicator<Domain>& comm, const executor<Domain
   // The entries of other ranks are 0, so the sum has all times. The last entry counts ranks without a whole step.
   std::vector<std::uint64_t> times(2 * plan.length() + 1, 0);
   const auto& own = plan.of(comm.rank());
-  const auto computes = [](const auto& each) { return plan::pipeline::is_computation(each.first.what); };
+  const auto computes = [](const auto& each) { return plan::pipeline::is_computation(each.first.kind); };
   times.back() = static_cast<std::size_t>(std::count_if(own.begin(), own.end(), computes)) != run.measured().size();
   const auto place = [&](int rank, std::size_t index) {
     for (int before = 0; before < rank; ++before) index += plan.of(before).size();

@@ -96,7 +96,7 @@ class message_slot<Domain> {
     typename Domain::endpoints_type::sending sent;
     failure fail;
     if (!state_->endpoints().try_send(sent, spec.to, id(), spec.out.data(), spec.out.size(), fail))
-      give_up(std::move(fail));
+      fail_call(std::move(fail));
   }
 
   bool test() {
@@ -106,7 +106,7 @@ class message_slot<Domain> {
     failure fail;
     const void* const message =
         state_->endpoints().try_receive(received, spec_.from, id(), spec_.in.data(), spec_.in.size(), fail);
-    if (fail) give_up(std::move(fail));
+    if (fail) fail_call(std::move(fail));
     if (message == nullptr) return false;
     if (!spec_.in.empty()) std::memcpy(spec_.in.data(), message, spec_.in.size());
     state_->endpoints().release(received);
@@ -117,7 +117,7 @@ class message_slot<Domain> {
   void wait() {
     failure fail;
     while (!test()) {
-      if (state_->endpoints().broken(fail)) give_up(std::move(fail));
+      if (state_->endpoints().broken(fail)) fail_call(std::move(fail));
     }
   }
 
@@ -128,13 +128,13 @@ class message_slot<Domain> {
   void poll_control_messages() {
     const auto where = [&] { return core::position_of(call_, [&](error_context& at) { locate(at); }); };
     const outcome compared = core::poll_control_messages(*state_, where);
-    if (compared.failed()) give_up(compared.cause());
-    if (state_->revoked()) give_up(state_->take_cause());
+    if (compared.failed()) fail_call(compared.cause());
+    if (state_->revoked()) fail_call(state_->consume_cause());
   }
 
-  [[noreturn]] void give_up(failure cause) {
+  [[noreturn]] void fail_call(failure cause) {
     over_ = true;
-    raise(core::give_up(*state_, std::move(cause), call_, [&](error_context& at) { locate(at); }));
+    raise(core::end_failed_call(*state_, std::move(cause), call_, [&](error_context& at) { locate(at); }));
   }
 
   std::shared_ptr<core::communicator_state<Domain>> state_;

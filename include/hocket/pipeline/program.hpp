@@ -90,11 +90,11 @@ class compiler {
     const int before = what.stage - 1;  // the boundaries on both sides of the stage
     const int after = what.stage;
     const int m = what.microbatch;
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::forward:
         made.in = buffer(activation, before, m);
         made.out = buffer(activation, after, m);
-        made.request = take(received_forward, before, m);
+        made.request = release_request(received_forward, before, m);
         made.forgets = !again_.empty() && again_[plan_.index(what.stage, m)];
         break;
       case task_kind::input_gradient:
@@ -102,7 +102,7 @@ class compiler {
         made.in = buffer(activation, before, m);
         made.in_gradient = buffer(gradient, before, m);
         made.out_gradient = buffer(gradient, after, m);
-        made.request = take(received_backward, after, m);
+        made.request = release_request(received_backward, after, m);
         break;
       case task_kind::recompute: made.in = buffer(activation, before, m); break;
       case task_kind::weight_gradient:
@@ -115,11 +115,11 @@ class compiler {
       case task_kind::receive_backward: start(made, gradient, received_backward, after); break;
       case task_kind::wait_send_forward:
         buffer(activation, after, m);  // needed until here
-        made.request = take(sent_forward, after, m);
+        made.request = release_request(sent_forward, after, m);
         break;
       case task_kind::wait_send_backward:
         buffer(gradient, before, m);
-        made.request = take(sent_backward, before, m);
+        made.request = release_request(sent_backward, before, m);
         break;
       default: break;
     }
@@ -154,7 +154,7 @@ class compiler {
   }
 
   /// Returns the request of a message, and frees it, because it completes with this instruction; `none` if it has none.
-  std::size_t take(kind what, int boundary, int microbatch) {
+  std::size_t release_request(kind what, int boundary, int microbatch) {
     if (boundary < 0 || boundary + 1 >= plan_.stages()) return none;
     const std::size_t found = number(what, boundary, microbatch);
     if (found != none) free_requests_.push_back(found);

@@ -18,7 +18,7 @@ namespace pipeline {
 
 namespace detail {
 
-using hocket::detail::in_words;
+using hocket::detail::make_explanation;
 using hocket::detail::sentence;
 
 /// A type that resembles a stage, but may lack something.
@@ -70,7 +70,7 @@ consteval sentence explain_stage() {
 template <class Given>
   requires(!stage<Given> && meant_as_stage<Given>)
 constexpr auto why_no_stage() {
-  return in_words([] { return explain_stage<Given>(); });
+  return make_explanation([] { return explain_stage<Given>(); });
 }
 
 }  // namespace detail

@@ -31,7 +31,7 @@ class step_operation final : public hocket::detail::operation {
 
   machine_status advance() override {
     if (std::exchange(busy_, true)) return machine_status::blocked;  // the step's own calls poll all operations
-    const machine_status found = go_on();
+    const machine_status found = run_step();
     busy_ = false;
     return found;
   }
@@ -44,7 +44,7 @@ class step_operation final : public hocket::detail::operation {
   std::exception_ptr thrown() const noexcept { return thrown_; }
 
  private:
-  machine_status go_on() {
+  machine_status run_step() {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       return step_(owner_) ? machine_status::done : machine_status::blocked;

@@ -20,8 +20,8 @@ namespace pipeline::detail {
 /// Returns a unique number for a message that crosses a boundary. Boundary s lies between stages s and s+1.
 inline std::uint32_t crossing_of(const plan::pipeline::schedule& plan, const plan::pipeline::task& message) noexcept {
   using plan::pipeline::task_kind;
-  const bool forward = message.what == task_kind::send_forward || message.what == task_kind::receive_forward;
-  const bool after = message.what == task_kind::send_forward || message.what == task_kind::receive_backward;
+  const bool forward = message.kind == task_kind::send_forward || message.kind == task_kind::receive_forward;
+  const bool after = message.kind == task_kind::send_forward || message.kind == task_kind::receive_backward;
   const int boundary = after ? message.stage : message.stage - 1;
   return static_cast<std::uint32_t>(2 * (boundary * plan.microbatches + message.microbatch) + !forward);
 }
@@ -45,9 +45,9 @@ inline bool are_in_order(const plan::pipeline::schedule& plan) {
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     for (const auto& each : plan.of(rank)) {
       const auto& what = each.first;
-      if (plan::pipeline::is_send(what.what)) {
+      if (plan::pipeline::is_send(what.kind)) {
         sent.push_back({rank, plan::pipeline::peer_of(plan, what), crossing_of(plan, what)});
-      } else if (plan::pipeline::is_receive(what.what)) {
+      } else if (plan::pipeline::is_receive(what.kind)) {
         received.push_back({plan::pipeline::peer_of(plan, what), rank, crossing_of(plan, what)});
       }
     }

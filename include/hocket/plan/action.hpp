@@ -57,7 +57,7 @@ inline constexpr unsigned channel_depth = 4;
 
 /// One action of a plan. The functions below make the valid ones.
 struct action {
-  action_kind what = action_kind::copy;  ///< what it does
+  action_kind kind = action_kind::copy;  ///< what it does
   region from = region::none;            ///< the region that it reads
   region to = region::none;              ///< the region that it writes
   bool join = false;                     ///< first wait until all earlier sends of this lane have drained
@@ -94,7 +94,7 @@ struct chunks {
 
 /// Makes an action of kind `copy`.
 constexpr action copy(chunks what, place from, place to) noexcept {
-  return {.what = action_kind::copy,
+  return {.kind = action_kind::copy,
           .from = from.where,
           .to = to.where,
           .chunk = what.first,
@@ -105,7 +105,7 @@ constexpr action copy(chunks what, place from, place to) noexcept {
 
 /// Makes an action of kind `send`.
 constexpr action send(int peer, chunks what, place from, unsigned channel = 0) noexcept {
-  return {.what = action_kind::send,
+  return {.kind = action_kind::send,
           .from = from.where,
           .channel = static_cast<std::uint8_t>(channel),
           .peer = peer,
@@ -116,7 +116,7 @@ constexpr action send(int peer, chunks what, place from, unsigned channel = 0) n
 
 /// Makes an action of kind `receive`.
 constexpr action receive(int peer, chunks what, place to, unsigned channel = 0) noexcept {
-  return {.what = action_kind::receive,
+  return {.kind = action_kind::receive,
           .to = to.where,
           .channel = static_cast<std::uint8_t>(channel),
           .peer = peer,
@@ -131,7 +131,7 @@ enum class operand_order : bool { local_first, message_first };
 /// Makes an action of kind `receive_reduce`.
 constexpr action receive_reduce(int peer, chunks what, place from, place to, operand_order order,
                                 unsigned channel = 0) noexcept {
-  return {.what = action_kind::receive_reduce,
+  return {.kind = action_kind::receive_reduce,
           .from = from.where,
           .to = to.where,
           .message_first = order == operand_order::message_first,
@@ -145,7 +145,7 @@ constexpr action receive_reduce(int peer, chunks what, place from, place to, ope
 
 /// Makes an action of kind `load`.
 constexpr action load(int peer, chunks what, place from, place to) noexcept {
-  return {.what = action_kind::load,
+  return {.kind = action_kind::load,
           .from = from.where,
           .to = to.where,
           .peer = peer,
@@ -157,7 +157,7 @@ constexpr action load(int peer, chunks what, place from, place to) noexcept {
 
 /// Makes an action of kind `load_reduce`.
 constexpr action load_reduce(chunks what, place from, place to) noexcept {
-  return {.what = action_kind::load_reduce,
+  return {.kind = action_kind::load_reduce,
           .from = from.where,
           .to = to.where,
           .chunk = what.first,
@@ -168,7 +168,7 @@ constexpr action load_reduce(chunks what, place from, place to) noexcept {
 
 /// Makes an action of kind `push`.
 constexpr action push(int peer, chunks what, place from, unsigned tag = 0) noexcept {
-  return {.what = action_kind::push,
+  return {.kind = action_kind::push,
           .from = from.where,
           .to = region::inbox,
           .tag = static_cast<std::uint16_t>(tag),
@@ -180,17 +180,17 @@ constexpr action push(int peer, chunks what, place from, unsigned tag = 0) noexc
 
 /// Makes an action of kind `signal`.
 constexpr action signal(int peer, unsigned tag) noexcept {
-  return {.what = action_kind::signal, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
+  return {.kind = action_kind::signal, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
 /// Makes an action of kind `wait`.
 constexpr action wait(int peer, unsigned tag) noexcept {
-  return {.what = action_kind::wait, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
+  return {.kind = action_kind::wait, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
 /// Waits for the signal that came with a `push`.
 constexpr action wait_push(int peer, unsigned tag) noexcept {
-  return {.what = action_kind::wait, .from = region::inbox, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
+  return {.kind = action_kind::wait, .from = region::inbox, .tag = static_cast<std::uint16_t>(tag), .peer = peer};
 }
 
 /// Returns the same action, which starts only after all earlier sends of its lane have drained.

@@ -63,10 +63,10 @@ namespace detail {
 
 /// The simulation of `trace`. A lane runs until it waits. Messages of a rank's port (network link) take turns by time.
 template <class Plan, class Observer>
-class clock {
+class plan_simulator {
  public:
-  constexpr clock(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes, const cost_model& model,
-                  Observer& observer)
+  constexpr plan_simulator(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
+                           const cost_model& model, Observer& observer)
       : plan_(plan), ranks_(ranks), lanes_per_rank_(plan.shape(ranks).lanes), where_(where),
         element_bytes_(element_bytes), model_(model), observer_(observer),
         rank_resources_(static_cast<std::size_t>(ranks)) {
@@ -138,7 +138,7 @@ class clock {
   }
 
   constexpr void wake(std::uint32_t lane) {
-    if (lane != nobody) ready_.push_back(lane);
+    if (lane != no_index) ready_.push_back(lane);
   }
 
   /// Runs a lane until it waits. With several lanes per rank, each action is an event, so that lanes run in time order.
@@ -162,13 +162,13 @@ class clock {
       if (lane.joining) return false;
       lane.ready = std::max(lane.ready, lane.drained);
     }
-    if (what.what == action_kind::receive || what.what == action_kind::receive_reduce) {
+    if (what.kind == action_kind::receive || what.kind == action_kind::receive_reduce) {
       mailbox& box = mailboxes_.box(mailboxes_.find(what.peer, lane.rank, message_topic(what.channel)));
-      if (box.first == nobody) box.reader = number;
+      if (box.first == no_index) box.reader = number;
       else lane.ready = std::max(lane.ready, mailboxes_.at(box.first).arrival);
-      return box.first != nobody;
+      return box.first != no_index;
     }
-    return what.what != action_kind::wait || has_flags(number, lane, what);
+    return what.kind != action_kind::wait || has_flags(number, lane, what);
   }
 
   constexpr bool has_flags(std::uint32_t number, lane_state& lane, const action& what) {
@@ -178,7 +178,7 @@ class clock {
       const int peer = first + lane.awaited;
       if (peer == lane.rank) continue;
       const std::uint32_t box = mailboxes_.find(peer, lane.rank, flag_topic(what.tag));
-      if (mailboxes_.box(box).first == nobody) {
+      if (mailboxes_.box(box).first == no_index) {
         mailboxes_.box(box).reader = number;
         return false;
       }
@@ -195,16 +195,16 @@ class clock {
     const double end = begin + work;
     if (work > 0) here.processor = end;
 
-    if (what.what == action_kind::receive || what.what == action_kind::receive_reduce) {
+    if (what.kind == action_kind::receive || what.kind == action_kind::receive_reduce) {
       const queued_message message = receive(lane, mailboxes_.find(what.peer, lane.rank, message_topic(what.channel)));
       drain(message.sender, end);
-    } else if (what.what == action_kind::send) {
+    } else if (what.kind == action_kind::send) {
       const double start = std::max(end, here.out);
       here.out = start + model_.port(static_cast<double>(bytes));
       ++lane.undrained;
       const std::uint32_t box = mailboxes_.find(lane.rank, what.peer, message_topic(what.channel));
-      schedule(start, mailboxes_.write(queued_message{number, lane.next, box, nobody, bytes, start, start}), true);
-    } else if (what.what == action_kind::signal || what.what == action_kind::push) {
+      schedule(start, mailboxes_.write(queued_message{number, lane.next, box, no_index, bytes, start, start}), true);
+    } else if (what.kind == action_kind::signal || what.kind == action_kind::push) {
       raise_flags(number, lane, what, end);
     }
     observer_.performed(timed_action{lane.rank, lane.number, lane.next, what, bytes, lane.time, begin, end});
@@ -220,7 +220,7 @@ class clock {
       if (peer == lane.rank) continue;
       const std::uint32_t box = mailboxes_.find(lane.rank, peer, flag_topic(what.tag));
       wake(mailboxes_.deliver(
-          mailboxes_.write(queued_message{number, lane.next, box, nobody, 0, end, end + model_.flag_latency})));
+          mailboxes_.write(queued_message{number, lane.next, box, no_index, 0, end, end + model_.flag_latency})));
     }
   }
 
@@ -235,7 +235,7 @@ class clock {
   }
 
   constexpr queued_message receive(const lane_state& lane, std::uint32_t box) {
-    const queued_message content = mailboxes_.take(box);
+    const queued_message content = mailboxes_.pop(box);
     const lane_state& sender = lanes_[content.sender];
     observer_.transferred(timed_transfer{sender.rank, sender.number, content.index, lane.rank, lane.number, lane.next,
                                          is_flag(mailboxes_.box(box).topic), content.bytes, content.start,
@@ -251,28 +251,28 @@ class clock {
 
   constexpr void check(const lane_state& lane, const action& what) const {
     const bool any_peer =
-        what.what == action_kind::push || what.what == action_kind::signal || what.what == action_kind::wait;
-    const bool no_peer = what.what == action_kind::copy || what.what == action_kind::load_reduce;
+        what.kind == action_kind::push || what.kind == action_kind::signal || what.kind == action_kind::wait;
+    const bool no_peer = what.kind == action_kind::copy || what.kind == action_kind::load_reduce;
     const bool known =
-        what.peer >= 0 && what.peer < ranks_ && (what.peer != lane.rank || what.what == action_kind::load);
+        what.peer >= 0 && what.peer < ranks_ && (what.peer != lane.rank || what.kind == action_kind::load);
     const bool all = any_peer && what.peer == all_peers;
-    if (!no_peer && !known && !all) complain(lane, what, "must name another rank as its peer");
+    if (!no_peer && !known && !all) raise_problem(lane, what, "must name another rank as its peer");
     if (what.chunk > where_.chunk_count() || what.count > where_.chunk_count() - what.chunk)
-      complain(lane, what, "goes beyond the last chunk of the layout");
+      raise_problem(lane, what, "goes beyond the last chunk of the layout");
   }
 
   constexpr void check_end() const {
     for (const lane_state& lane : lanes_)
       if (lane.next != lane.length)
-        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next),
-                 "never completes: its peer has no matching action, or the two wait for each other");
+        raise_problem(lane, plan_.at(ranks_, lane.rank, lane.number, lane.next),
+                      "never completes: its peer has no matching action, or the two wait for each other");
     for (const lane_state& lane : lanes_)
       if (lane.undrained != 0)
-        complain(lane, plan_.at(ranks_, lane.rank, lane.number, lane.length - 1),
-                 "ends a lane whose sends are not all received: add the missing receive actions");
+        raise_problem(lane, plan_.at(ranks_, lane.rank, lane.number, lane.length - 1),
+                      "ends a lane whose sends are not all received: add the missing receive actions");
   }
 
-  constexpr void complain(const lane_state& lane, const action& what, const char* problem) const {
+  constexpr void raise_problem(const lane_state& lane, const action& what, const char* problem) const {
     raise_bad_plan(plan_.name(), ranks_, lane.rank, lane.number, lane.next, what, problem);
   }
 
@@ -298,18 +298,18 @@ class clock {
 template <algorithm Plan>
 constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
   const auto blocks = static_cast<std::uint32_t>(plan.collective().blocks(ranks));
-  return {(bytes + blocks - 1) / blocks, blocks, plan.shape(ranks).pieces};
+  return {(bytes + blocks - 1) / blocks, blocks, plan.shape(ranks).chunks_per_block};
 }
 
 namespace detail {
 
 /// Checks the arguments of `trace` and `price` that do not depend on the plan's actions.
-constexpr void check_question(const char* plan, int ranks, const cost_model& model) {
+constexpr void check_simulation_arguments(const char* plan, int ranks, const cost_model& model) {
   if (ranks < 1) {
     raise(errc::invalid_argument, "plan '" + std::string(plan) + "' over " + std::to_string(ranks) +
                                       " ranks: the number of ranks must be at least 1");
   }
-  if (!model.makes_sense()) {
+  if (!model.is_valid()) {
     raise(errc::invalid_argument,
           "invalid cost model: latency, peer_latency, flag_latency, overhead and all members that end in "
           "seconds_per_byte must be numbers that are not negative, and latency_overlap must be from 0 to 1");
@@ -326,9 +326,9 @@ constexpr void check_question(const char* plan, int ranks, const cost_model& mod
 template <algorithm Plan, class Observer>
 constexpr void trace(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model, Observer&& observer) {
-  detail::check_question(plan.name(), ranks, model);
-  detail::clock clock(plan, ranks, where, element_bytes, model, observer);
-  clock.run();
+  detail::check_simulation_arguments(plan.name(), ranks, model);
+  detail::plan_simulator simulation(plan, ranks, where, element_bytes, model, observer);
+  simulation.run();
 }
 
 }  // namespace plan

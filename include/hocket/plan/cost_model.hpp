@@ -47,7 +47,7 @@ struct cost_model {
   /// Returns how long `what`, which moves `bytes` bytes, keeps the processor of one of `ranks` ranks busy.
   constexpr double processor(const action& what, double bytes, int ranks) const noexcept {
     const double others = ranks - 1;
-    switch (what.what) {
+    switch (what.kind) {
       case action_kind::copy: return overhead + bytes * copy_seconds_per_byte;
       case action_kind::receive_reduce: return overhead + bytes * reduce_seconds_per_byte;
       case action_kind::load: return overhead + peer_latency + bytes * peer_seconds_per_byte;
@@ -64,7 +64,7 @@ struct cost_model {
   }
 
   /// Returns whether all times are numbers that are not negative, and `latency_overlap` is from 0 to 1.
-  constexpr bool makes_sense() const noexcept {
+  constexpr bool is_valid() const noexcept {
     for (const double each : {latency, seconds_per_byte, reduce_seconds_per_byte, copy_seconds_per_byte, peer_latency,
                               peer_seconds_per_byte, flag_latency, overhead, latency_overlap}) {
       if (!(each >= 0)) return false;

@@ -96,7 +96,7 @@ class lane_merger {
     const int rank = table_.rank_of(lane);
     merged_step next{lane % table_.shape.lanes, at.position, table_.at(lane, at.position), no_message};
     if (next.what.join && !join(at)) return false;
-    switch (next.what.what) {
+    switch (next.what.kind) {
       case action_kind::send:
         if (!send(rank, next)) return false;
         at.unjoined.push_back(next.message);
@@ -184,7 +184,7 @@ class lane_merger {
   }
   /// A signal that comes with a push is distinct from a signal with the same tag that comes alone.
   std::uint64_t signal_key(int from, int to, const action& what) const noexcept {
-    const bool pushed = what.what == action_kind::push || what.from == region::inbox;
+    const bool pushed = what.kind == action_kind::push || what.from == region::inbox;
     return key(from, to, what.tag | (pushed ? 0x10000U : 0U));
   }
   std::size_t pair(int from, int to) const noexcept {

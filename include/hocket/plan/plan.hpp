@@ -86,7 +86,7 @@ enum class combination_order : std::uint8_t {
 
 /// Properties of a plan that the engine needs before the first action.
 struct shape {
-  std::uint32_t pieces = 1;                                ///< chunks per block
+  std::uint32_t chunks_per_block = 1;                      ///< chunks per block
   std::uint32_t scratch = 0;                               ///< slots of scratch on each rank
   std::uint32_t lanes = 1;                                 ///< lanes on each rank
   bool peer_pointers = false;                              ///< uses load, load_reduce, push, signal or wait

@@ -52,7 +52,7 @@ class cost_counter {
     ++actions_;
     seconds_ = std::max(seconds_, step.end);
     const auto others = static_cast<std::uint64_t>(ranks_ - 1);
-    switch (step.what.what) {
+    switch (step.what.kind) {
       case action_kind::send:
         ++mine.messages;
         mine.out += step.bytes;
@@ -111,7 +111,7 @@ class cost_counter {
 template <algorithm Plan>
 constexpr cost price(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model) {
-  detail::check_question(plan.name(), ranks, model);
+  detail::check_simulation_arguments(plan.name(), ranks, model);
   detail::cost_counter counter(ranks);
   trace(plan, ranks, where, element_bytes, model, counter);
   return counter.result();
@@ -120,7 +120,7 @@ constexpr cost price(const Plan& plan, int ranks, const layout& where, std::size
 /// Returns the cost for a vector of `bytes` bytes in all blocks together.
 template <algorithm Plan>
 constexpr cost price(const Plan& plan, int ranks, std::size_t bytes, const cost_model& model) {
-  detail::check_question(plan.name(), ranks, model);
+  detail::check_simulation_arguments(plan.name(), ranks, model);
   return price(plan, ranks, layout_of(plan, ranks, bytes), 1, model);
 }
 

@@ -75,7 +75,7 @@ class signal_reuse {
     pairs_.resize(ranks_ * ranks_);
     if (table.shape.lanes != 1) {
       complete_ = std::none_of(table.actions.begin(), table.actions.end(), [](const action& each) {
-        return each.what == action_kind::signal || each.what == action_kind::wait;
+        return each.kind == action_kind::signal || each.kind == action_kind::wait;
       });
       return;
     }
@@ -111,20 +111,20 @@ class signal_reuse {
     const int rank = static_cast<int>(now.lane);
     const int first = what.peer == all_peers ? 0 : what.peer;
     const int end = what.peer == all_peers ? table.ranks : what.peer + 1;
-    if (what.what == action_kind::wait) {
+    if (what.kind == action_kind::wait) {
       for (int peer = first; peer < end; ++peer) {
         if (peer != rank && find(peer, rank, what.tag) == nullptr) return false;
       }
     }
     known.enter(now);
-    const std::uint32_t kept = what.what == action_kind::signal ? known.keep(now.lane) : 0;
+    const std::uint32_t kept = what.kind == action_kind::signal ? known.keep(now.lane) : 0;
     for (int peer = first; peer < end; ++peer) {
       if (peer == rank) continue;
-      if (what.what == action_kind::signal) {
+      if (what.kind == action_kind::signal) {
         const bool heard = known.knows(now.lane, {static_cast<std::uint32_t>(peer), 0});
         between(rank, peer)
             .push_back({what.tag, heard ? signal_class::late : signal_class::acknowledged, kept, detail::none});
-      } else if (what.what == action_kind::wait) {
+      } else if (what.kind == action_kind::wait) {
         signal& from = *find(peer, rank, what.tag);
         from.waited_at = now.position;
         known.learn(now.lane, from.knowledge);

@@ -67,7 +67,7 @@ inline std::string channel_text(const action& what) {
 }
 
 /// Returns whether source or target begins at chunk `what.chunk`, which gives the length: the text then omits it.
-inline bool says_its_chunk(const action& what) {
+inline bool implies_chunk(const action& what) {
   const auto is_chunk = [&](region where, std::uint32_t at) {
     return (where == region::in || where == region::out) && at == what.chunk;
   };
@@ -75,7 +75,7 @@ inline bool says_its_chunk(const action& what) {
 }
 
 inline std::string sentence(const action& what) {
-  switch (what.what) {
+  switch (what.kind) {
     case action_kind::copy: return hocket::detail::concat({"copy ", source_text(what), " to ", target_text(what)});
     case action_kind::send:
       return hocket::detail::concat({"send ", source_text(what), " to ", peer_text(what), channel_text(what)});
@@ -107,7 +107,7 @@ inline std::string sentence(const action& what) {
 /// Returns the action as one line of text.
 inline std::string to_string(const action& what) {
   std::string text = detail::sentence(what);
-  if (!detail::says_its_chunk(what))
+  if (!detail::implies_chunk(what))
     text += ", with the length of " + detail::range_text("chunk", what.chunk, what.count);
   if (what.join) text += " (join)";
   return text;
@@ -141,8 +141,8 @@ std::string to_string(const Plan& plan, int ranks) {
   std::string text = hocket::detail::concat(
       {plan.name(), ": ", to_string(plan.collective().kind), " over ", number(static_cast<std::size_t>(ranks), "rank"),
        ", ", number(static_cast<std::size_t>(plan.collective().blocks(ranks)), "block"), " of ",
-       number(form.pieces, "chunk"), ", ", number(form.scratch, "scratch slot"), ", ", number(form.lanes, "lane"),
-       form.lanes == 1 ? "\n" : " per rank\n"});
+       number(form.chunks_per_block, "chunk"), ", ", number(form.scratch, "scratch slot"), ", ",
+       number(form.lanes, "lane"), form.lanes == 1 ? "\n" : " per rank\n"});
   for (int rank = 0; rank < ranks; ++rank) text += to_string(plan, ranks, rank);
   return text;
 }

@@ -134,9 +134,9 @@ class costs {
 
   /// Returns the time of a task; 0 for messages.
   constexpr double of(const task& what) const noexcept {
-    if (!is_computation(what.what)) return 0;
+    if (!is_computation(what.kind)) return 0;
     const stage_cost& cost = of(what.stage);
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::forward: return cost.forward;
       case task_kind::recompute: return cost.recompute > 0 ? cost.recompute : cost.forward;
       case task_kind::input_gradient: return cost.input_gradient;

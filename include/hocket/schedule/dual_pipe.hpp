@@ -87,17 +87,17 @@ class eight_steps {
     add(overlapped(ahead, take_backward(backward_half)));
   }
 
-  constexpr void add_backward(int half, bool put_off_weights) {
+  constexpr void add_backward(int half, bool defer_weights) {
     schedule_action what = take_backward(half);
-    if (put_off_weights) {
-      put_off_.push_back(what.first);
-      what.first.what = task_kind::input_gradient;
+    if (defer_weights) {
+      deferred_weights_.push_back(what.first);
+      what.first.kind = task_kind::input_gradient;
     }
     add(what);
   }
 
   constexpr void add_weight_gradient() {
-    const task& oldest = put_off_[done_++];
+    const task& oldest = deferred_weights_[done_++];
     add(weight_gradient(oldest.stage, oldest.microbatch));
   }
 
@@ -105,7 +105,7 @@ class eight_steps {
   half_of_work halves_[2];
   int forwards_[2] = {};
   int backwards_[2] = {};
-  std::vector<task> put_off_;
+  std::vector<task> deferred_weights_;
   std::size_t done_ = 0;
 };
 

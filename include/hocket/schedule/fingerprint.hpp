@@ -27,7 +27,7 @@ constexpr std::uint64_t fingerprint(const schedule& plan) noexcept {
     fold(static_cast<std::int64_t>(actions.size()));
     for (const schedule_action& each : actions) {
       for (const task& what : {each.first, each.second}) {
-        fold(static_cast<std::int64_t>(what.what));
+        fold(static_cast<std::int64_t>(what.kind));
         fold(what.stage);
         fold(what.microbatch);
       }

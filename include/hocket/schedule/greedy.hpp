@@ -53,7 +53,7 @@ inline std::vector<int> groups_of(int ranks, int microbatches, int stages_per_ra
 }
 
 /// Returns whether both placements put each stage on the same rank, whatever their kinds.
-inline bool deals_alike(const placement& a, const placement& b) {
+inline bool assigns_equally(const placement& a, const placement& b) {
   if (a.has_two_directions() || b.has_two_directions() || a.stages() != b.stages()) return false;
   for (int stage = 0; stage < a.stages(); ++stage) {
     if (a.rank_of(stage, 0) != b.rank_of(stage, 0)) return false;
@@ -69,7 +69,7 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
   const int ranks = where.ranks();
   const int stages_per_rank = where.stages() / ranks;
   std::vector<schedule> all;
-  if (detail::deals_alike(where, placement::loop(ranks, stages_per_rank))) {
+  if (detail::assigns_equally(where, placement::loop(ranks, stages_per_rank))) {
     all.push_back(breadth_first(ranks, microbatches, stages_per_rank));
     if (stages_per_rank == 1) {
       all.push_back(gpipe(ranks, microbatches));
@@ -80,7 +80,7 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
       all.push_back(stages_per_rank == 1 ? zero_bubble(ranks, microbatches)
                                          : interleaved_zero_bubble(ranks, microbatches, stages_per_rank, group));
     }
-  } else if (detail::deals_alike(where, placement::v_shape(ranks))) {
+  } else if (detail::assigns_equally(where, placement::v_shape(ranks))) {
     all.push_back(zero_bubble_v(ranks, microbatches));
     all.push_back(v_half(ranks, microbatches));
     all.push_back(v_min(ranks, microbatches));
@@ -133,11 +133,11 @@ class greedy_search {
 
   search_result search(recomputation allowed) {
     std::vector<schedule> published = published_schedules(empty_.placement, empty_.microbatches);
-    for (const schedule& each : published) take_published(each);
+    for (const schedule& each : published) keep_published_if_better(each);
     sweep without{cost_, caps_, false};
     try_all(without);
     if (allowed == recomputation::none) return std::move(found_);
-    for (schedule& each : published) take_published(recompute_activations(std::move(each)));
+    for (schedule& each : published) keep_published_if_better(recompute_activations(std::move(each)));
     // Dropped activations need no memory, so the limits apply only to the finished schedule with R.
     const std::vector<int> no_caps(caps_.size(), empty_.stages() * empty_.microbatches);
     const costs longer = with_recomputation(cost_, empty_.stages());
@@ -171,25 +171,25 @@ class greedy_search {
     return true;
   }
 
-  void take(schedule plan, double makespan) {
+  void keep_if_better(schedule plan, double makespan) {
     if (makespan >= found_.makespan) return;
     found_.makespan = makespan;
     found_.plan = std::move(plan);
   }
 
-  void take_published(const schedule& plan) {
+  void keep_published_if_better(const schedule& plan) {
     if (!fits(plan)) return;
     const double makespan = run_clock(plan, cost_).makespan;
     if (makespan >= found_.published) return;
     found_.published = makespan;
     found_.best_published = plan;
-    take(plan, makespan);
+    keep_if_better(plan, makespan);
   }
 
   void try_all(sweep& round) {
     for (const double share : {1., 0.75, 0.5}) {
-      for (const turn order : {turn::gradient_first, turn::forward_first, turn::alternate,
-                               turn::alternate_but_later_forward_first, turn::later_forward_first}) {
+      for (const pass_order order : {pass_order::gradient_first, pass_order::forward_first, pass_order::alternate,
+                                     pass_order::alternate_but_later_forward_first, pass_order::later_forward_first}) {
         for (const bool oldest_first : {false, true}) try_patience(round, {order, oldest_first, share, 0});
       }
     }
@@ -221,7 +221,7 @@ class greedy_search {
     schedule made = scheduler.make();
     if (round.forms_again) made = recompute_activations(std::move(made));
     const double makespan = run_clock(made, cost_).makespan;
-    if (makespan < found_.makespan && (!round.forms_again || fits(made))) take(std::move(made), makespan);
+    if (makespan < found_.makespan && (!round.forms_again || fits(made))) keep_if_better(std::move(made), makespan);
     return scheduler.results();
   }
 

@@ -42,11 +42,11 @@ inline costs measured_costs(const schedule& plan, const timeline& run, link_time
     const double time = (each.end - each.begin) / (each.what.is_pair() ? 2 : 1);
     for_each_task(each.what, [&](const task& what) {
       means& of = found[static_cast<std::size_t>(what.stage)];
-      const double share = what.what == task_kind::backward ? time / 2 : time;
-      if (what.what == task_kind::forward) of.forward.add(share);
-      if (what.what == task_kind::recompute) of.recompute.add(share);
-      if (what.what == task_kind::input_gradient || what.what == task_kind::backward) of.input_gradient.add(share);
-      if (what.what == task_kind::weight_gradient || what.what == task_kind::backward) of.weight_gradient.add(share);
+      const double share = what.kind == task_kind::backward ? time / 2 : time;
+      if (what.kind == task_kind::forward) of.forward.add(share);
+      if (what.kind == task_kind::recompute) of.recompute.add(share);
+      if (what.kind == task_kind::input_gradient || what.kind == task_kind::backward) of.input_gradient.add(share);
+      if (what.kind == task_kind::weight_gradient || what.kind == task_kind::backward) of.weight_gradient.add(share);
     });
   }
   std::vector<stage_cost> all;

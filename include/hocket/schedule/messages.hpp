@@ -12,7 +12,7 @@ namespace plan::pipeline {
 
 /// Returns the rank at the other end of a send or receive.
 constexpr int peer_of(const schedule& plan, const task& message) noexcept {
-  const bool towards_next = message.what == task_kind::send_forward || message.what == task_kind::receive_backward;
+  const bool towards_next = message.kind == task_kind::send_forward || message.kind == task_kind::receive_backward;
   return plan.placement.rank_of(message.stage + (towards_next ? 1 : -1), message.microbatch);
 }
 
@@ -20,7 +20,7 @@ constexpr int peer_of(const schedule& plan, const task& message) noexcept {
 constexpr bool has_messages(const schedule& plan) noexcept {
   for (const row& actions : plan.rows) {
     for (const schedule_action& each : actions) {
-      if (is_send(each.first.what) || is_receive(each.first.what)) return true;
+      if (is_send(each.first.kind) || is_receive(each.first.kind)) return true;
     }
   }
   return false;

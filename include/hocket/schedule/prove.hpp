@@ -89,7 +89,7 @@ struct schedule_proof {
   schedule_step where;                                 ///< the step at fault
   schedule_step other;                                 ///< the step that it is in conflict with
   task missing;                                        ///< `schedule_violation::missing`: the task that is missing
-  int lacks_it = -1;  ///< the rank whose row lacks the missing task, or -1 if all rows lack it
+  int rank_without_task = -1;  ///< the rank whose row lacks the missing task, or -1 if all rows lack it
 
   constexpr explicit operator bool() const noexcept { return ok; }
 
@@ -97,19 +97,19 @@ struct schedule_proof {
   std::string message() const {
     if (ok) return "the schedule is complete and comes to an end";
     std::string text = pipeline::to_string(what);
-    if (missing.what != task_kind::nothing)
-      hocket::detail::append(text, {": ", who_lacks_it(), pipeline::to_string(missing)});
+    if (missing.kind != task_kind::nothing)
+      hocket::detail::append(text, {": ", missing_from_text(), pipeline::to_string(missing)});
     if (where.rank >= 0) text += ": " + text_of(where);
-    if (other.rank >= 0) text += before_the_other() + text_of(other);
+    if (other.rank >= 0) text += conjunction() + text_of(other);
     return text;
   }
 
  private:
-  std::string who_lacks_it() const {
-    return lacks_it < 0 ? "no rank does " : hocket::detail::concat({"rank ", lacks_it, " lacks "});
+  std::string missing_from_text() const {
+    return rank_without_task < 0 ? "no rank does " : hocket::detail::concat({"rank ", rank_without_task, " lacks "});
   }
 
-  const char* before_the_other() const noexcept {
+  const char* conjunction() const noexcept {
     if (what == schedule_violation::deadlock) return ", and ";
     if (what == schedule_violation::overwritten_while_read)
       return "; it is overwritten, in the next run of the row, by ";
@@ -131,8 +131,8 @@ class schedule_prover {
   constexpr schedule_proof prove() {
     check_each_alone();
     if (!failed()) check_all_is_done_once();
-    if (!failed()) check_care();
-    if (!failed()) check_it_ends();
+    if (!failed()) check_parameter_tasks();
+    if (!failed()) check_no_cyclic_wait();
     found_.ok = !failed();
     return found_;
   }
@@ -147,7 +147,7 @@ class schedule_prover {
     friend constexpr bool operator<(const located& a, const located& b) noexcept {
       if (a.what.stage != b.what.stage) return a.what.stage < b.what.stage;
       if (a.what.microbatch != b.what.microbatch) return a.what.microbatch < b.what.microbatch;
-      if (a.what.what != b.what.what) return a.what.what < b.what.what;
+      if (a.what.kind != b.what.kind) return a.what.kind < b.what.kind;
       return std::pair(a.rank, a.index) < std::pair(b.rank, b.index);
     }
   };
@@ -175,14 +175,14 @@ class schedule_prover {
 
   constexpr void check_alone(const schedule_step& at) {
     const bool joins_two = at.what.is_pair();
-    if (at.what.first.what == task_kind::nothing ||
+    if (at.what.first.kind == task_kind::nothing ||
         (joins_two &&
-         !(at.what.first.what == task_kind::forward &&
-           (at.what.second.what == task_kind::backward || at.what.second.what == task_kind::input_gradient)))) {
+         !(at.what.first.kind == task_kind::forward &&
+           (at.what.second.kind == task_kind::backward || at.what.second.kind == task_kind::input_gradient)))) {
       fail(schedule_violation::not_a_pair, at);
     }
     for_each_task(at.what, [&](const task& what) {
-      const bool one_microbatch = has_microbatch(what.what);
+      const bool one_microbatch = has_microbatch(what.kind);
       if (what.stage < 0 || what.stage >= plan_.stages()) fail(schedule_violation::no_such_stage, at);
       else if (one_microbatch && (what.microbatch < 0 || what.microbatch >= plan_.microbatches))
         fail(schedule_violation::no_such_microbatch, at);
@@ -199,7 +199,7 @@ class schedule_prover {
     for (int rank = 0; rank < plan_.ranks(); ++rank) {
       for (std::size_t i = 0; i < plan_.of(rank).size(); ++i) {
         for_each_task(plan_.of(rank)[i], [&](const task& what) {
-          if (is_computation(what.what)) all.push_back({what, rank, i});
+          if (is_computation(what.kind)) all.push_back({what, rank, i});
         });
       }
     }
@@ -218,7 +218,7 @@ class schedule_prover {
   constexpr void check_one(int stage, int microbatch, const located* done, std::size_t count) {
     const located* of[task_kinds] = {};
     for (std::size_t i = 0; i < count; ++i) {
-      const located*& known = of[static_cast<std::size_t>(done[i].what.what)];
+      const located*& known = of[static_cast<std::size_t>(done[i].what.kind)];
       if (known != nullptr) fail(schedule_violation::done_twice, step_at(done[i]), step_at(*known));
       known = &done[i];
     }
@@ -259,69 +259,69 @@ class schedule_prover {
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
   /// Positions in a row of the tasks for one stage's parameters that were found so far.
-  struct care {
+  struct parameter_tasks {
     std::size_t gathered = nowhere;  ///< the last UNSHARD
     std::size_t dropped = nowhere;   ///< the last RESHARD
     std::size_t reduced = nowhere;
     std::size_t waited = nowhere;
     std::size_t updated = nowhere;
-    bool is_sharded = false;  ///< the row gathers the stage's parameters somewhere
-    bool is_there = false;    ///< the parameters are gathered now
+    bool is_sharded = false;   ///< the row gathers the stage's parameters somewhere
+    bool is_gathered = false;  ///< the parameters are gathered now
   };
 
-  constexpr void check_care() {
+  constexpr void check_parameter_tasks() {
     bool reduces = false, updates = false, shards = false;
     for (const row& actions : plan_.rows) {
       for (const schedule_action& each : actions) {
-        reduces = reduces || each.first.what == task_kind::reduce_gradient ||
-                  each.first.what == task_kind::wait_reduce_gradient;
-        updates = updates || each.first.what == task_kind::update;
-        shards = shards || each.first.what == task_kind::unshard || each.first.what == task_kind::reshard;
+        reduces = reduces || each.first.kind == task_kind::reduce_gradient ||
+                  each.first.kind == task_kind::wait_reduce_gradient;
+        updates = updates || each.first.kind == task_kind::update;
+        shards = shards || each.first.kind == task_kind::unshard || each.first.kind == task_kind::reshard;
       }
     }
     if (!reduces && !updates && !shards) return;
-    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) check_care_in(rank, reduces, updates);
+    for (int rank = 0; rank < plan_.ranks() && !failed(); ++rank) check_parameter_tasks_of(rank, reduces, updates);
   }
 
-  constexpr void check_care_in(int rank, bool reduces, bool updates) {
-    std::vector<care> stages(static_cast<std::size_t>(plan_.stages()));
+  constexpr void check_parameter_tasks_of(int rank, bool reduces, bool updates) {
+    std::vector<parameter_tasks> stages(static_cast<std::size_t>(plan_.stages()));
     const row& actions = plan_.of(rank);
     for (const schedule_action& each : actions) {
-      if (each.first.what != task_kind::unshard && each.first.what != task_kind::reshard) continue;
+      if (each.first.kind != task_kind::unshard && each.first.kind != task_kind::reshard) continue;
       stages[static_cast<std::size_t>(each.first.stage)].is_sharded = true;
     }
     for (std::size_t i = 0; i < actions.size(); ++i) {
       for_each_task(actions[i], [&](const task& what) {
-        meet(what, step_at(rank, i), stages[static_cast<std::size_t>(what.stage)]);
+        note_parameter_task(what, step_at(rank, i), stages[static_cast<std::size_t>(what.stage)]);
       });
     }
     for (int stage = 0; stage < plan_.stages() && !failed(); ++stage) {
       if (!plan_.placement.holds(rank, stage)) continue;
-      check_care_is_whole(rank, stage, stages[static_cast<std::size_t>(stage)], reduces, updates);
+      check_parameter_tasks_complete(rank, stage, stages[static_cast<std::size_t>(stage)], reduces, updates);
     }
   }
 
-  constexpr void meet(const task& what, const schedule_step& at, care& of) {
-    switch (what.what) {
+  constexpr void note_parameter_task(const task& what, const schedule_step& at, parameter_tasks& of) {
+    switch (what.kind) {
       case task_kind::unshard:
-        if (of.is_there) fail(schedule_violation::done_twice, at, known(at, of.gathered));
-        of.is_there = true;
+        if (of.is_gathered) fail(schedule_violation::done_twice, at, known(at, of.gathered));
+        of.is_gathered = true;
         of.gathered = at.index;
         break;
       case task_kind::reshard:
-        if (!of.is_there) fail(schedule_violation::not_gathered, at, known(at, of.dropped));
-        of.is_there = false;
+        if (!of.is_gathered) fail(schedule_violation::not_gathered, at, known(at, of.dropped));
+        of.is_gathered = false;
         of.dropped = at.index;
         break;
       case task_kind::reduce_gradient:
-        come_once(at, of.reduced, of.updated);
+        note_once(at, of.reduced, of.updated);
         if (of.waited != nowhere) fail(schedule_violation::before_its_input, known(at, of.waited), at);
         break;
-      case task_kind::wait_reduce_gradient: come_once(at, of.waited, of.updated); break;
-      case task_kind::update: come_once(at, of.updated, nowhere); break;
+      case task_kind::wait_reduce_gradient: note_once(at, of.waited, of.updated); break;
+      case task_kind::update: note_once(at, of.updated, nowhere); break;
       default:
-        if (!is_computation(what.what)) break;
-        if (of.is_sharded && !of.is_there) fail(schedule_violation::not_gathered, at, known(at, of.dropped));
+        if (!is_computation(what.kind)) break;
+        if (of.is_sharded && !of.is_gathered) fail(schedule_violation::not_gathered, at, known(at, of.dropped));
         if (of.reduced != nowhere) fail(schedule_violation::before_its_input, known(at, of.reduced), at);
         if (of.updated != nowhere) fail(schedule_violation::before_its_input, known(at, of.updated), at);
         break;
@@ -329,7 +329,7 @@ class schedule_prover {
   }
 
   /// Checks that a task occurs only once, and not after `last`.
-  constexpr void come_once(const schedule_step& at, std::size_t& before, std::size_t last) {
+  constexpr void note_once(const schedule_step& at, std::size_t& before, std::size_t last) {
     if (before != nowhere) fail(schedule_violation::done_twice, at, known(at, before));
     if (last != nowhere) fail(schedule_violation::before_its_input, known(at, last), at);
     before = at.index;
@@ -341,12 +341,13 @@ class schedule_prover {
   }
 
   /// Checks at the end of a row: kinds of tasks that occur for one stage occur for all, and no stage is still gathered.
-  constexpr void check_care_is_whole(int rank, int stage, const care& of, bool reduces, bool updates) {
+  constexpr void check_parameter_tasks_complete(int rank, int stage, const parameter_tasks& of, bool reduces,
+                                                bool updates) {
     const auto needs = [&](task_kind what, std::size_t found) {
       if (failed() || found != nowhere) return;
       found_.what = schedule_violation::missing;
       found_.missing = {what, stage, -1};
-      found_.lacks_it = rank;
+      found_.rank_without_task = rank;
     };
     if (reduces) {
       needs(task_kind::reduce_gradient, of.reduced);
@@ -354,7 +355,7 @@ class schedule_prover {
     }
     if (updates) needs(task_kind::update, of.updated);
     if (failed()) return;
-    if (of.is_there) fail(schedule_violation::not_dropped, step_at(rank, of.gathered));
+    if (of.is_gathered) fail(schedule_violation::not_dropped, step_at(rank, of.gathered));
     if (updates && !reduces && plan_.placement.has_two_directions() && plan_.ranks() > 1) {
       fail(schedule_violation::copies_apart, step_at(rank, of.updated));
     }
@@ -362,9 +363,9 @@ class schedule_prover {
 
   // ---- no cyclic wait ----
 
-  constexpr void check_it_ends() {
+  constexpr void check_no_cyclic_wait() {
     // Checks only the computations; prove_messages checks the messages.
-    const timing result = schedule_clock(plan_, costs{}, false).run([](const timed_schedule_action&) {});
+    const timing result = schedule_simulator(plan_, costs{}, false).run([](const timed_schedule_action&) {});
     if (result.complete) return;
     std::vector<char> seen(static_cast<std::size_t>(plan_.ranks()), false);
     int rank = 0;
@@ -392,14 +393,14 @@ class schedule_prover {
         for (std::size_t i = result.ranks[static_cast<std::size_t>(owner)].done; i < plan_.of(owner).size(); ++i) {
           for_each_task(plan_.of(owner)[i], [&](const task& other) {
             const bool is_right = forward
-                                      ? other.what == task_kind::forward
-                                      : other.what == task_kind::input_gradient || other.what == task_kind::backward;
+                                      ? other.kind == task_kind::forward
+                                      : other.kind == task_kind::input_gradient || other.kind == task_kind::backward;
             if (is_right && other.stage == stage && other.microbatch == each.microbatch) found = step_at(owner, i);
           });
         }
       };
-      if (each.what == task_kind::forward) look_for(each.stage - 1, true);
-      if (each.what == task_kind::input_gradient || each.what == task_kind::backward) look_for(each.stage + 1, false);
+      if (each.kind == task_kind::forward) look_for(each.stage - 1, true);
+      if (each.kind == task_kind::input_gradient || each.kind == task_kind::backward) look_for(each.stage + 1, false);
     });
     return found;
   }

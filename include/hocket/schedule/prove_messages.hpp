@@ -72,32 +72,32 @@ class message_prover {
 
   /// Returns a reference to the position of a task in its rank's row; `absent` if the row lacks the task.
   constexpr std::uint32_t& place_of(const task& what) {
-    return places_[(static_cast<std::size_t>(what.what) * static_cast<std::size_t>(plan_.stages()) +
+    return places_[(static_cast<std::size_t>(what.kind) * static_cast<std::size_t>(plan_.stages()) +
                     static_cast<std::size_t>(what.stage)) *
                        static_cast<std::size_t>(plan_.microbatches) +
                    static_cast<std::size_t>(what.microbatch)];
   }
   constexpr int rank_of(const task& what) const { return plan_.placement.rank_of(what.stage, what.microbatch); }
   constexpr schedule_step step_of(const task& what) {
-    return stands(what) ? step_at(rank_of(what), place_of(what)) : schedule_step{};
+    return is_in_row(what) ? step_at(rank_of(what), place_of(what)) : schedule_step{};
   }
 
-  constexpr bool stands(const task& what) { return place_of(what) != absent; }
+  constexpr bool is_in_row(const task& what) { return place_of(what) != absent; }
   constexpr bool is_done(const task& what) {
-    return stands(what) && place_of(what) < next_[static_cast<std::size_t>(rank_of(what))];
+    return is_in_row(what) && place_of(what) < next_[static_cast<std::size_t>(rank_of(what))];
   }
 
   // ---- every send has a receive, and every receive a send ----
 
   constexpr void note(int rank, std::size_t i) {
     for_each_task(plan_.of(rank)[i], [&](const task& what) {
-      if (failed() || !has_microbatch(what.what)) return;
+      if (failed() || !has_microbatch(what.kind)) return;
       if (!is_stage(what.stage)) return fail(schedule_violation::no_such_stage, step_at(rank, i));
       if (what.microbatch < 0 || what.microbatch >= plan_.microbatches) {
         return fail(schedule_violation::no_such_microbatch, step_at(rank, i));
       }
       if (rank_of(what) != rank) return fail(schedule_violation::wrong_rank, step_at(rank, i));
-      if (stands(what)) return fail(schedule_violation::done_twice, step_at(rank, i), step_of(what));
+      if (is_in_row(what)) return fail(schedule_violation::done_twice, step_at(rank, i), step_of(what));
       place_of(what) = static_cast<std::uint32_t>(i);
     });
   }
@@ -106,10 +106,10 @@ class message_prover {
     for_each_task(plan_.of(rank)[i], [&](const task& what) {
       if (failed()) return;
       if (is_needless(what, rank)) return fail(schedule_violation::needless_message, step_at(rank, i));
-      if (needs_partner(what, rank) && !stands(partner_of(what))) {
+      if (needs_partner(what, rank) && !is_in_row(partner_of(what))) {
         fail(schedule_violation::missing, step_at(rank, i));
         found_.missing = partner_of(what);
-      } else if (is_send(what.what) && !stands(wait_of(what).first)) {
+      } else if (is_send(what.kind) && !is_in_row(wait_of(what).first)) {
         fail(schedule_violation::overwritten_while_read, step_at(rank, i), step_of(producer_of(what)));
       }
     });
@@ -117,19 +117,19 @@ class message_prover {
 
   /// Returns the task that writes the buffer of `send`.
   constexpr task producer_of(const task& send) {
-    return made_by(send.what == task_kind::send_forward ? task_kind::forward : task_kind::backward, send.stage,
-                   send.microbatch);
+    return task_in_row(send.kind == task_kind::send_forward ? task_kind::forward : task_kind::backward, send.stage,
+                       send.microbatch);
   }
 
   /// Returns the task of kind `what`; instead of `backward` the input gradient, if the row has both halves separately.
-  constexpr task made_by(task_kind what, int stage, int microbatch) {
+  constexpr task task_in_row(task_kind what, int stage, int microbatch) {
     const task halved{task_kind::input_gradient, stage, microbatch};
-    return what == task_kind::backward && stands(halved) ? halved : task{what, stage, microbatch};
+    return what == task_kind::backward && is_in_row(halved) ? halved : task{what, stage, microbatch};
   }
 
   /// Returns whether `what` sends or receives a message whose peer stage does not exist or is on the same rank.
   constexpr bool is_needless(const task& what, int rank) const {
-    if (!is_send(what.what) && !is_receive(what.what)) return false;
+    if (!is_send(what.kind) && !is_receive(what.kind)) return false;
     const task partner = partner_of(what);
     return !is_stage(partner.stage) || plan_.placement.rank_of(partner.stage, partner.microbatch) == rank;
   }
@@ -137,8 +137,8 @@ class message_prover {
   /// Returns whether `partner_of(what)` must exist. A computation needs a receive only for a result of another rank.
   constexpr bool needs_partner(const task& what, int rank) const {
     const task partner = partner_of(what);
-    if (partner.what == task_kind::nothing) return false;
-    if (!is_computation(what.what)) return true;
+    if (partner.kind == task_kind::nothing) return false;
+    if (!is_computation(what.kind)) return true;
     return plan_.placement.rank_of(neighbour_of(partner), partner.microbatch) != rank;
   }
 
@@ -146,7 +146,7 @@ class message_prover {
 
   /// Returns the task that `what` requires: the other end of a message, the send of a wait, a computation's receive.
   constexpr task partner_of(const task& what) const {
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::send_forward: return {task_kind::receive_forward, what.stage + 1, what.microbatch};
       case task_kind::receive_forward: return {task_kind::send_forward, what.stage - 1, what.microbatch};
       case task_kind::send_backward: return {task_kind::receive_backward, what.stage - 1, what.microbatch};
@@ -166,7 +166,7 @@ class message_prover {
 
   /// Returns the stage that sends the message of `receive`.
   static constexpr int neighbour_of(const task& receive) noexcept {
-    return receive.what == task_kind::receive_forward ? receive.stage - 1 : receive.stage + 1;
+    return receive.kind == task_kind::receive_forward ? receive.stage - 1 : receive.stage + 1;
   }
 
   // ---- no rank waits forever ----
@@ -175,7 +175,7 @@ class message_prover {
     for (bool moved = true; moved;) {
       moved = false;
       for (int rank = 0; rank < plan_.ranks(); ++rank) {
-        while (!at_end(rank) && take(rank)) moved = true;
+        while (!at_end(rank) && complete_next(rank)) moved = true;
       }
     }
     for (int rank = 0; rank < plan_.ranks(); ++rank) {
@@ -185,22 +185,22 @@ class message_prover {
 
   constexpr bool at_end(int rank) const { return next_[static_cast<std::size_t>(rank)] == plan_.of(rank).size(); }
 
-  constexpr bool take(int rank) {
+  constexpr bool complete_next(int rank) {
     const schedule_action what = next_step(rank).what;
-    if (capacity_ != unbounded && !passes(what.first, rank)) return false;
-    if (lack_of(what).what != task_kind::nothing) return false;
+    if (capacity_ != unbounded && !can_transfer(what.first, rank)) return false;
+    if (missing_dependency(what).kind != task_kind::nothing) return false;
     ++next_[static_cast<std::size_t>(rank)];
     return true;
   }
 
   /// Returns whether a transport of limited capacity lets `what` complete, and then updates the messages in flight.
-  constexpr bool passes(const task& what, int rank) {
-    if (is_send(what.what)) {
-      if (capacity_ == 0) return meets(what);
+  constexpr bool can_transfer(const task& what, int rank) {
+    if (is_send(what.kind)) {
+      if (capacity_ == 0) return peer_receives_next(what);
       int& held = in_flight(rank, peer_of(plan_, what));
       if (held >= capacity_) return false;
       ++held;
-    } else if (is_receive(what.what)) {
+    } else if (is_receive(what.kind)) {
       if (!is_done(partner_of(what))) return false;
       if (capacity_ > 0) --in_flight(peer_of(plan_, what), rank);
     }
@@ -208,48 +208,50 @@ class message_prover {
   }
 
   /// Returns whether the next action of the peer of `send` is the matching receive.
-  constexpr bool meets(const task& send) const {
+  constexpr bool peer_receives_next(const task& send) const {
     const int peer = peer_of(plan_, send);
     return !at_end(peer) && next_step(peer).what.first == partner_of(send);
   }
 
   /// Returns a task that must be done before `what` and is not done, or `nothing`.
-  constexpr task lack_of(const schedule_action& what) {
+  constexpr task missing_dependency(const schedule_action& what) {
     task found;
     for_each_task(what, [&](const task& each) {
-      if (found.what == task_kind::nothing) found = lack_of(each);
+      if (found.kind == task_kind::nothing) found = missing_dependency(each);
     });
     return found;
   }
 
-  constexpr task lack_of(const task& what) {
+  constexpr task missing_dependency(const task& what) {
     const int m = what.microbatch;
-    switch (what.what) {
-      case task_kind::forward: return lack_of_result({task_kind::receive_forward, what.stage, m}, task_kind::forward);
+    switch (what.kind) {
+      case task_kind::forward: return missing_result({task_kind::receive_forward, what.stage, m}, task_kind::forward);
       case task_kind::input_gradient:
       case task_kind::backward:
-        return first_lack({task_kind::forward, what.stage, m},
-                          lack_of_result({task_kind::receive_backward, what.stage, m}, task_kind::backward));
-      case task_kind::weight_gradient: return first_lack({task_kind::input_gradient, what.stage, m});
-      case task_kind::recompute: return first_lack({task_kind::forward, what.stage, m});
+        return unless_done({task_kind::forward, what.stage, m},
+                           missing_result({task_kind::receive_backward, what.stage, m}, task_kind::backward));
+      case task_kind::weight_gradient: return unless_done({task_kind::input_gradient, what.stage, m});
+      case task_kind::recompute: return unless_done({task_kind::forward, what.stage, m});
       case task_kind::send_forward:
-      case task_kind::send_backward: return first_lack(producer_of(what));
+      case task_kind::send_backward: return unless_done(producer_of(what));
       case task_kind::wait_send_forward:
-      case task_kind::wait_send_backward: return first_lack(partner_of(what), first_lack(partner_of(partner_of(what))));
+      case task_kind::wait_send_backward:
+        return unless_done(partner_of(what), unless_done(partner_of(partner_of(what))));
       default: return {};
     }
   }
 
-  /// Like `lack_of`, for the result of a neighbouring stage. If that is on another rank, send and receive must be done.
-  constexpr task lack_of_result(const task& receive, task_kind made) {
+  /// Like `missing_dependency`, for the result of a neighbouring stage. If that is on another rank, send and receive
+  /// must be done.
+  constexpr task missing_result(const task& receive, task_kind made) {
     const int from = neighbour_of(receive);
     if (!is_stage(from)) return {};
-    const task result = made_by(made, from, receive.microbatch);
-    if (rank_of(result) == rank_of(receive)) return first_lack(result);
-    return first_lack(receive, first_lack(partner_of(receive)));
+    const task result = task_in_row(made, from, receive.microbatch);
+    if (rank_of(result) == rank_of(receive)) return unless_done(result);
+    return unless_done(receive, unless_done(partner_of(receive)));
   }
 
-  constexpr task first_lack(const task& needed, const task& otherwise = {}) {
+  constexpr task unless_done(const task& needed, const task& otherwise = {}) {
     return is_done(needed) ? otherwise : needed;
   }
 
@@ -264,7 +266,8 @@ class message_prover {
       seen[static_cast<std::size_t>(rank)] = true;
       const int other = awaited_by(rank);
       if (other == rank) {
-        return fail(schedule_violation::before_its_input, next_step(rank), step_of(lack_of(next_step(rank).what)));
+        return fail(schedule_violation::before_its_input, next_step(rank),
+                    step_of(missing_dependency(next_step(rank).what)));
       }
       if (at_end(other) || seen[static_cast<std::size_t>(other)]) {
         return fail(schedule_violation::deadlock, next_step(rank), at_end(other) ? schedule_step{} : next_step(other));
@@ -276,8 +279,8 @@ class message_prover {
   /// Returns the rank for which `rank` waits: that of a task that its next action lacks, else its message's peer.
   constexpr int awaited_by(int rank) {
     const schedule_action what = next_step(rank).what;
-    const task lack = lack_of(what);
-    return lack.what == task_kind::nothing ? peer_of(plan_, what.first) : rank_of(lack);
+    const task missing = missing_dependency(what);
+    return missing.kind == task_kind::nothing ? peer_of(plan_, what.first) : rank_of(missing);
   }
 
   const schedule& plan_;

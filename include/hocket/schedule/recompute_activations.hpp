@@ -34,14 +34,14 @@ constexpr schedule recompute_activations(schedule plan, const std::vector<int>& 
     task last;  // the last computation
     for (const schedule_action& each : actions) {
       for_each_task(each, [&](const task& what) {
-        if (what.what != task_kind::input_gradient && what.what != task_kind::backward) return;
+        if (what.kind != task_kind::input_gradient && what.kind != task_kind::backward) return;
         const bool is_meant = stages.empty() || std::find(stages.begin(), stages.end(), what.stage) != stages.end();
         const bool is_there = !before.empty() && before[plan.index(what.stage, what.microbatch)];
         const bool is_held = last == task{task_kind::forward, what.stage, what.microbatch};
         if (is_meant && !is_there && !is_held) made.push_back(recompute(what.stage, what.microbatch));
       });
       made.push_back(each);
-      if (is_computation(each.first.what)) last = each.is_pair() ? task{} : each.first;
+      if (is_computation(each.first.kind)) last = each.is_pair() ? task{} : each.first;
     }
     actions = std::move(made);
   }

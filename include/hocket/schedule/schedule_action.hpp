@@ -61,7 +61,7 @@ constexpr bool has_microbatch(task_kind what) noexcept {
 
 /// One task of one stage and, if its kind has one, of one microbatch.
 struct task {
-  task_kind what = task_kind::nothing;  ///< the kind
+  task_kind kind = task_kind::nothing;  ///< the kind
   std::int32_t stage = -1;              ///< the stage
   std::int32_t microbatch = -1;         ///< the microbatch; -1: none
 
@@ -75,7 +75,7 @@ struct schedule_action {
   task second;  ///< `nothing` if this is not a pair
 
   /// Whether two tasks overlap.
-  constexpr bool is_pair() const noexcept { return second.what != task_kind::nothing; }
+  constexpr bool is_pair() const noexcept { return second.kind != task_kind::nothing; }
   friend constexpr bool operator==(const schedule_action&, const schedule_action&) = default;
 };
 

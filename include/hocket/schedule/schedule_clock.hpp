@@ -61,12 +61,12 @@ struct timing {
 namespace detail {
 
 /// Runs the rows on a virtual clock, rank by rank, each as far as possible.
-class schedule_clock {
+class schedule_simulator {
  public:
-  /// @param minds_sends whether results leave their rank through the sends that the schedule lists, if any
-  constexpr schedule_clock(const schedule& plan, const costs& cost, bool minds_sends = true)
+  /// @param uses_sends whether results leave their rank through the sends that the schedule lists, if any
+  constexpr schedule_simulator(const schedule& plan, const costs& cost, bool uses_sends = true)
       : plan_(plan), cost_(cost), outputs_(plan.cells(), never), gradients_(outputs_.size(), never) {
-    if (!minds_sends || !has_messages(plan)) return;
+    if (!uses_sends || !has_messages(plan)) return;
     sent_outputs_ = outputs_;
     sent_gradients_ = gradients_;
   }
@@ -146,7 +146,7 @@ class schedule_clock {
 
   /// Returns when all inputs of a task are on its rank, or `never` if that is not known yet.
   constexpr double inputs_of(const task& what, int rank) const {
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::forward:
         return what.stage == 0 ? 0 : arrival(outputs_, sent_outputs_, what.stage - 1, what.microbatch, rank);
       case task_kind::input_gradient:
@@ -181,7 +181,7 @@ class schedule_clock {
       if (!ends.empty()) ends[plan_.index(what.stage, what.microbatch)] = end;
       consumer = next;
     };
-    switch (what.what) {
+    switch (what.kind) {
       case task_kind::forward: note(outputs_, what.stage + 1); break;
       case task_kind::send_forward: note(sent_outputs_, what.stage + 1); break;
       case task_kind::input_gradient:
@@ -210,7 +210,7 @@ class schedule_clock {
 constexpr std::vector<char> formed_again_in(const schedule& plan, const row& actions) {
   std::vector<char> found;
   for (const schedule_action& each : actions) {
-    if (each.first.what != task_kind::recompute) continue;
+    if (each.first.kind != task_kind::recompute) continue;
     if (found.empty()) found.assign(plan.cells(), false);
     found[plan.index(each.first.stage, each.first.microbatch)] = true;
   }
@@ -225,7 +225,7 @@ constexpr std::vector<char> formed_again_in(const schedule& plan, const row& act
 template <class Observer>
 constexpr timing trace(const schedule& plan, const costs& cost, Observer&& observe) {
   cost.require_sizes(plan.stages(), plan.ranks());
-  return detail::schedule_clock(plan, cost).run(observe);
+  return detail::schedule_simulator(plan, cost).run(observe);
 }
 
 /// Returns the times of a schedule.
@@ -242,12 +242,12 @@ constexpr int peak_activations(const schedule& plan, int rank) {
   int peak = 0;
   for (const schedule_action& each : plan.of(rank)) {
     for_each_task(each, [&](const task& what) {
-      if (what.what == task_kind::forward || what.what == task_kind::recompute) peak = std::max(peak, ++held);
+      if (what.kind == task_kind::forward || what.kind == task_kind::recompute) peak = std::max(peak, ++held);
     });
     for_each_task(each, [&](const task& what) {
       const bool is_forgotten =
-          what.what == task_kind::forward && !again.empty() && again[plan.index(what.stage, what.microbatch)];
-      if (is_forgotten || what.what == task_kind::backward || what.what == task_kind::weight_gradient) --held;
+          what.kind == task_kind::forward && !again.empty() && again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.kind == task_kind::backward || what.kind == task_kind::weight_gradient) --held;
     });
   }
   return peak;

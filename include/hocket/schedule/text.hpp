@@ -64,8 +64,8 @@ constexpr const char* to_string(task_kind what) noexcept {
 }
 
 inline std::string to_string(const task& what) {
-  std::string text = hocket::detail::concat({what.stage, to_string(what.what)});
-  if (has_microbatch(what.what)) hocket::detail::append(text, {what.microbatch});
+  std::string text = hocket::detail::concat({what.stage, to_string(what.kind)});
+  if (has_microbatch(what.kind)) hocket::detail::append(text, {what.microbatch});
   return text;
 }
 
@@ -105,7 +105,8 @@ class schedule_parser {
     const placement where = make_placement();
     const int microbatches = microbatches_ >= 0 ? microbatches_ : last_microbatch_ + 1;
     if (is_too_large(where, microbatches)) {
-      fail_at(microbatches_ >= 0 ? said_[of_microbatches] : last_microbatch_at_, too_large_text(where, microbatches));
+      fail_at(microbatches_ >= 0 ? header_places_[of_microbatches] : last_microbatch_at_,
+              too_large_text(where, microbatches));
     }
     schedule made(name_, where, microbatches);
     if (last_stage() >= made.stages()) {
@@ -113,7 +114,7 @@ class schedule_parser {
                                                           stages_text(made.stages()), " on ", rows_text()}));
     }
     if (made.ranks() != static_cast<int>(rows_.size())) {
-      fail_at(said_[of_placement],
+      fail_at(header_places_[of_placement],
               hocket::detail::concat(
                   {"there are ", rows_text(), "; the placement needs one for each of its ", made.ranks(), " ranks"}));
     }
@@ -145,10 +146,10 @@ class schedule_parser {
   }
 
   /// Checks that no number in the rows is beyond the limit that a line with # sets.
-  static void check_last(const place& at, const std::string& of_what, int last, const std::string& line, int said) {
-    if (said < 0 || last < said) return;
+  static void check_last(const place& at, const std::string& of_what, int last, const std::string& line, int declared) {
+    if (declared < 0 || last < declared) return;
     fail_at(at, hocket::detail::concat(
-                    {of_what, ' ', last, " occurs; '", line, said, "' allows numbers up to ", said - 1}));
+                    {of_what, ' ', last, " occurs; '", line, declared, "' allows numbers up to ", declared - 1}));
   }
 
   // ---- lines ----
@@ -157,7 +158,7 @@ class schedule_parser {
     while (!rest_.empty()) {
       next_line();
       skip_blanks();
-      if (take("#")) read_header();
+      if (consume("#")) read_header();
       else if (!current_.empty()) {
         row_begins_.push_back(here());
         read_row(rows_.emplace_back());
@@ -183,16 +184,16 @@ class schedule_parser {
     const place at = here();
     const std::string_view word = current_.substr(0, current_.find_first_of(": \t"));
     current_.remove_prefix(word.size());
-    const bool has_colon = take(":");
+    const bool has_colon = consume(":");
     for (std::size_t i = 0; i < headers.size(); ++i) {
       const std::string line = hocket::detail::concat({"'# ", headers[i], ":'"});
       if (word == headers[i]) {
         if (!has_colon)
           fail(hocket::detail::concat(
               {"a ':' must follow here, as in ", line, "; a remark must begin with another word"}));
-        if (said_[i].line > 0)
-          fail_at(at, hocket::detail::concat({"a second line ", line, "; the first is line ", said_[i].line}));
-        said_[i] = at;
+        if (header_places_[i].line > 0)
+          fail_at(at, hocket::detail::concat({"a second line ", line, "; the first is line ", header_places_[i].line}));
+        header_places_[i] = at;
         skip_blanks();
         return read_value(static_cast<header>(i));
       }
@@ -249,7 +250,7 @@ class schedule_parser {
   void read_placement() {
     for (const char* name : {"loop", "v", "two_directions", "given"}) {
       const std::string_view before = current_;
-      if (!take(name) || (!current_.empty() && current_.front() != ' ' && current_.front() != '\t')) {
+      if (!consume(name) || (!current_.empty() && current_.front() != ' ' && current_.front() != '\t')) {
         current_ = before;
         continue;
       }
@@ -260,7 +261,7 @@ class schedule_parser {
           skip_blanks();
           given_.push_back(number("rank of a stage"));
           skip_blanks();
-        } while (take(","));
+        } while (consume(","));
       }
       end_of_line();
       return;
@@ -280,17 +281,17 @@ class schedule_parser {
       skip_blanks();
       if (!current_.empty() && current_.front() != ',') actions.push_back(read_action());
       skip_blanks();
-    } while (take(","));
+    } while (consume(","));
     if (!current_.empty()) fail("a comma or the end of the line must follow an action");
   }
 
   schedule_action read_action() {
-    if (!take("(")) return {read_task(), {}};
+    if (!consume("(")) return {read_task(), {}};
     schedule_action pair;
     pair.first = read_task();
-    if (!take(";")) fail("a ';' must follow the first of two overlapping actions");
+    if (!consume(";")) fail("a ';' must follow the first of two overlapping actions");
     pair.second = read_task();
-    if (!take(")OVERLAP_F_B")) fail("')OVERLAP_F_B' must follow the second of two overlapping actions");
+    if (!consume(")OVERLAP_F_B")) fail("')OVERLAP_F_B' must follow the second of two overlapping actions");
     return pair;
   }
 
@@ -298,8 +299,8 @@ class schedule_parser {
     const place at = here();
     task result;
     result.stage = number("stage");
-    result.what = read_task_kind();
-    if (has_microbatch(result.what)) result.microbatch = number("microbatch");
+    result.kind = read_task_kind();
+    if (has_microbatch(result.kind)) result.microbatch = number("microbatch");
     note(result, at);
     return result;
   }
@@ -312,7 +313,7 @@ class schedule_parser {
       last_microbatch_ = what.microbatch;
       last_microbatch_at_ = at;
     }
-    if (!is_computation(what.what)) return;
+    if (!is_computation(what.kind)) return;
     const int rank = static_cast<int>(rows_.size()) - 1;
     if (use.rank < 0) use.rank = rank;
     if (use.rank != rank && second_rank_at_.line == 0) {
@@ -356,7 +357,7 @@ class schedule_parser {
     return value;
   }
 
-  bool take(std::string_view text) {
+  bool consume(std::string_view text) {
     if (current_.substr(0, text.size()) != text) return false;
     current_.remove_prefix(text.size());
     return true;
@@ -372,24 +373,25 @@ class schedule_parser {
     const int ranks = static_cast<int>(rows_.size());
     const int stages = stages_ >= 0 ? stages_ : last_stage() + 1;
     if (stages == 0)
-      fail_at(stages_ == 0 ? said_[of_stages] : here(),
+      fail_at(stages_ == 0 ? header_places_[of_stages] : here(),
               "a schedule needs at least one stage, and no row has an action");
     if (placement_ == "given") {
       const int ranks_given = *std::max_element(given_.begin(), given_.end()) + 1;
       const int empty = rank_without_stage(given_, ranks_given);
       if (empty >= 0)
-        fail_at(said_[of_placement], hocket::detail::concat({"the placement gives no stage to rank ", empty}));
+        fail_at(header_places_[of_placement], hocket::detail::concat({"the placement gives no stage to rank ", empty}));
       return checked(placement::given(given_), stages);
     }
     if (placement_ == "v") return checked(placement::v_shape(ranks), stages);
     if (placement_ == "two_directions") {
       const int microbatches = microbatches_ >= 0 ? microbatches_ : last_microbatch_ + 1;
-      if (microbatches % 2 != 0) fail_at(said_[of_placement], "two directions need an even number of microbatches");
+      if (microbatches % 2 != 0)
+        fail_at(header_places_[of_placement], "two directions need an even number of microbatches");
       return checked(placement::two_directions(ranks, microbatches), stages);
     }
     if (placement_ == "loop") {
       if (stages < ranks || stages % ranks != 0) {
-        fail_at(said_[stages_ >= 0 ? of_stages : of_placement],
+        fail_at(header_places_[stages_ >= 0 ? of_stages : of_placement],
                 hocket::detail::concat({stages_text(stages), " cannot be divided evenly among ", rows_text()}));
       }
       return placement::loop(ranks, stages / ranks);
@@ -399,8 +401,9 @@ class schedule_parser {
 
   placement checked(placement made, int stages) const {
     if (stages_ >= 0 && made.stages() != stages) {
-      fail_at(said_[of_stages], hocket::detail::concat({"this placement has ", stages_text(made.stages()), " on ",
-                                                        rows_text(), ", but '# stages:' is ", stages}));
+      fail_at(header_places_[of_stages],
+              hocket::detail::concat({"this placement has ", stages_text(made.stages()), " on ", rows_text(),
+                                      ", but '# stages:' is ", stages}));
     }
     return made;
   }
@@ -434,7 +437,7 @@ class schedule_parser {
 
   /// Returns the best place to report for a stage: its first occurrence, or the place that implies that it exists.
   const place& place_of(int stage) const noexcept {
-    if (stage > last_stage()) return said_[of_stages];
+    if (stage > last_stage()) return header_places_[of_stages];
     const place& first = uses_[static_cast<std::size_t>(stage)].first;
     return first.line > 0 ? first : uses_.back().first;
   }
@@ -456,7 +459,7 @@ class schedule_parser {
   std::vector<row> rows_;
 
   // Places in the text, for errors that are found at its end.
-  std::array<place, headers.size()> said_{};
+  std::array<place, headers.size()> header_places_{};
   std::vector<place> row_begins_;
   std::vector<stage_use> uses_;  ///< by stage
   place last_microbatch_at_;

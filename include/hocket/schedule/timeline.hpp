@@ -45,12 +45,12 @@ inline std::vector<std::vector<activations_held>> memory_curves(const schedule& 
       curve.push_back({time, (curve.empty() ? 0 : curve.back().held) + by});
     };
     for_each_task(at.what, [&](const task& what) {
-      if (what.what == task_kind::forward || what.what == task_kind::recompute) change(at.begin, 1);
+      if (what.kind == task_kind::forward || what.kind == task_kind::recompute) change(at.begin, 1);
     });
     for_each_task(at.what, [&](const task& what) {
       const bool is_forgotten =
-          what.what == task_kind::forward && !is_again.empty() && is_again[plan.index(what.stage, what.microbatch)];
-      if (is_forgotten || what.what == task_kind::backward || what.what == task_kind::weight_gradient)
+          what.kind == task_kind::forward && !is_again.empty() && is_again[plan.index(what.stage, what.microbatch)];
+      if (is_forgotten || what.kind == task_kind::backward || what.kind == task_kind::weight_gradient)
         change(at.end, -1);
     });
   }

@@ -53,7 +53,7 @@ class v_row {
     slots_[index(kind, microbatch)] = slot;
   }
 
-  constexpr void take(v_kind kind, int microbatch) {
+  constexpr void remove(v_kind kind, int microbatch) {
     taken_[static_cast<std::size_t>(slot_of(kind, microbatch))].present = false;
     slots_[index(kind, microbatch)] = missing;
     while (!taken_.empty() && !taken_.back().present) taken_.pop_back();
@@ -77,7 +77,7 @@ class v_row {
   constexpr void drop_weights() {
     for (int kind = 4; kind < 7; ++kind) {
       for (int m = 0; m < 2 * microbatches_; ++m) {
-        if (slot_of(static_cast<v_kind>(kind), m) != missing) take(static_cast<v_kind>(kind), m);
+        if (slot_of(static_cast<v_kind>(kind), m) != missing) remove(static_cast<v_kind>(kind), m);
       }
     }
   }
@@ -267,10 +267,10 @@ class v_table {
     v_row& own = at(what.rank);
     for (int slot = last_need(what) + 1; slot < what.slot; ++slot) {
       if (!own.is_free(slot)) continue;
-      own.take(what.kind, what.microbatch);
+      own.remove(what.kind, what.microbatch);
       own.put(what.kind, what.microbatch, slot);
       if (own.memory() <= most) return;
-      own.take(what.kind, what.microbatch);
+      own.remove(what.kind, what.microbatch);
       own.put(what.kind, what.microbatch, what.slot);
     }
   }

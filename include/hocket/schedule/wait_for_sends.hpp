@@ -21,7 +21,7 @@ namespace detail {
 /// Returns the action, WAIT_SEND, that waits until the message of `send` has been sent.
 constexpr schedule_action wait_of(const task& send) noexcept {
   const task_kind waits =
-      send.what == task_kind::send_forward ? task_kind::wait_send_forward : task_kind::wait_send_backward;
+      send.kind == task_kind::send_forward ? task_kind::wait_send_forward : task_kind::wait_send_backward;
   return {{waits, send.stage, send.microbatch}, {}};
 }
 
@@ -35,7 +35,7 @@ class wait_writer {
     for (const schedule_action& each : actions) {
       for_each_task(each, [&](const task& what) { make_room(what); });
       made_.push_back(each);
-      if (is_send(each.first.what)) sends_of(each.first).push_back(made_.size() - 1);
+      if (is_send(each.first.kind)) sends_of(each.first).push_back(made_.size() - 1);
     }
     wait_for_all();
     return std::move(made_);
@@ -44,9 +44,9 @@ class wait_writer {
  private:
   /// Inserts waits before `what`, so that a buffer is free if `what` writes a result that its stage sends.
   constexpr void make_room(const task& what) {
-    if (what.what == task_kind::forward)
+    if (what.kind == task_kind::forward)
       leave_one_free(sends_of({task_kind::send_forward, what.stage, what.microbatch}));
-    if (what.what == task_kind::input_gradient || what.what == task_kind::backward) {
+    if (what.kind == task_kind::input_gradient || what.kind == task_kind::backward) {
       leave_one_free(sends_of({task_kind::send_backward, what.stage, what.microbatch}));
     }
   }
@@ -62,7 +62,7 @@ class wait_writer {
   constexpr void wait_for_all() {
     const std::size_t end = made_.size();
     for (std::size_t i = 0; i < end; ++i) {
-      if (!is_send(made_[i].first.what)) continue;
+      if (!is_send(made_[i].first.kind)) continue;
       for (const std::size_t unfinished : sends_of(made_[i].first)) {
         if (unfinished != i) continue;
         const schedule_action last = wait_of(made_[i].first);
@@ -73,7 +73,7 @@ class wait_writer {
 
   /// Returns the sends that have no wait yet, of the stage and direction of `send`, as positions in the new row.
   constexpr std::vector<std::size_t>& sends_of(const task& send) {
-    return unfinished_[2 * static_cast<std::size_t>(send.stage) + (send.what == task_kind::send_forward)];
+    return unfinished_[2 * static_cast<std::size_t>(send.stage) + (send.kind == task_kind::send_forward)];
   }
 
   std::size_t buffers_;

@@ -52,7 +52,7 @@ struct dissemination_t : detail::algorithm_property {};
 
 /// Type of `double_tree`.
 struct double_tree_t : detail::algorithm_property {
-  std::uint32_t pieces = 16;  ///< pieces of each half of the vector
+  std::uint32_t chunks_per_half = 16;  ///< pieces of each half of the vector
   /// Sets the number of pieces in which each half of the vector passes through its tree.
   constexpr double_tree_t operator()(std::uint32_t count) const noexcept { return {{}, count}; }
 };
@@ -93,7 +93,7 @@ struct plan_of<plan::collective_kind::all_reduce> {
   static constexpr auto get(ring_t, int) { return plan::ring_all_reduce{}; }
   static constexpr auto get(recursive_doubling_t, int) { return plan::recursive_doubling{}; }
   static constexpr auto get(halving_doubling_t, int) { return plan::halving_doubling{}; }
-  static constexpr auto get(double_tree_t tree, int) { return plan::double_tree{tree.pieces}; }
+  static constexpr auto get(double_tree_t tree, int) { return plan::double_tree{tree.chunks_per_half}; }
   static constexpr auto get(one_shot_t, int) { return plan::one_shot{}; }
   static constexpr auto get(two_shot_t, int) { return plan::two_shot{}; }
   static constexpr auto get(push_t, int) { return plan::push_all_reduce{}; }

@@ -49,7 +49,7 @@ constexpr std::size_t saturated_product(std::size_t a, std::size_t b) noexcept {
 struct candidate {
   const char* name = nullptr;                       ///< of the algorithm
   double seconds = 0;                               ///< by the model
-  const char* verdict = nullptr;                    ///< why it can't be used; null if it can
+  const char* unusable_reason = nullptr;            ///< why it can't be used; null if it can
   plan::any_algorithm (*make)(int root) = nullptr;  ///< makes the plan
 };
 
@@ -77,9 +77,9 @@ class model {
     return 2 * steps_ * q_.costs.message_latency + 2 * share * q_.costs.message_per_byte +
            share * q_.costs.reduce_per_byte + fold;
   }
-  double double_tree(double pieces) const {
-    const double piece = n_ / (2 * pieces);
-    return (2 * steps_ + 4 * pieces) * message(piece) + n_ * q_.costs.reduce_per_byte;
+  double double_tree(double chunks_per_half) const {
+    const double piece = n_ / (2 * chunks_per_half);
+    return (2 * steps_ + 4 * chunks_per_half) * message(piece) + n_ * q_.costs.reduce_per_byte;
   }
   double one_shot() const {
     return 2 * flags() + (p_ - 1) * n_ * (q_.costs.load_per_byte + q_.costs.reduce_per_byte) + staging();
@@ -169,7 +169,7 @@ class table {
   const candidate& best() const noexcept {
     const candidate* chosen = nullptr;
     for (const candidate& each : *this) {
-      if (each.verdict == nullptr && (chosen == nullptr || each.seconds < chosen->seconds)) chosen = &each;
+      if (each.unusable_reason == nullptr && (chosen == nullptr || each.seconds < chosen->seconds)) chosen = &each;
     }
     return *chosen;
   }
@@ -180,7 +180,7 @@ class table {
   template <class Plan>
   void add(double seconds) {
     constexpr bool is_push = std::is_same_v<Plan, plan::push_all_reduce>;
-    rows_[count_++] = {Plan::name(), seconds, verdict(Plan{}.shape(query_.ranks), is_push),
+    rows_[count_++] = {Plan::name(), seconds, unusable_reason(Plan{}.shape(query_.ranks), is_push),
                        [](int root) { return with_root(Plan{}, root); }};
   }
 
@@ -190,7 +190,7 @@ class table {
     return made;
   }
 
-  const char* verdict(const plan::shape& shape, bool is_push) const noexcept {
+  const char* unusable_reason(const plan::shape& shape, bool is_push) const noexcept {
     if (shape.peer_pointers && query_.ranks > 1 && !query_.peer_pointers) return "ranks can't read each other's memory";
     if (shape.order > query_.order) {
       return query_.order == plan::combination_order::fixed_tree ? "combines in another order than the fixed tree"

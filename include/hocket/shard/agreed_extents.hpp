@@ -33,7 +33,7 @@ template <class Options, class... Tensors>
 constexpr decltype(auto) with_extents(const Options& options, const Tensors&... tensors) {
   if constexpr (HOCKET_MISMATCH_DETECTION && ((Tensors::extents_type::dynamic_rank > 0) || ...)) {
     // A hint, because no collective has to support it.
-    return options.and_also(hinted<agreement_property>{{hash_of_extents(tensors.sizes()...)}});
+    return options.and_also(optional_property<agreement_property>{{hash_of_extents(tensors.sizes()...)}});
   } else {
     return (options);
   }

@@ -158,7 +158,7 @@ struct application {
   static constexpr auto result_placement() noexcept {
     constexpr int axis = static_cast<int>(Axis);
     return type_of_placement<
-        judge<Rule, typename First::placements_type, typename Rest::placements_type...>(axis).result, Rule>();
+        result_along<Rule, typename First::placements_type, typename Rest::placements_type...>(axis).result, Rule>();
   }
 
   template <std::size_t Dimension>

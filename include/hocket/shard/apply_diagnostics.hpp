@@ -35,7 +35,7 @@ inline constexpr bool names_initial = !names_reduction<Rule> || requires { Rule:
 
 /// Returns the rule's verdict on operands along the axis at position `axis`.
 template <class Rule, class... Placed>
-constexpr verdict judge(int axis) noexcept {
+constexpr rule_result result_along(int axis) noexcept {
   const placement values[]{Placed::values[axis]...};
   if (count(values, placement_kind::undetermined) > 0) return {{placement_kind::undetermined}};
   return Rule::result(values);
@@ -50,16 +50,16 @@ struct found_misuse {
 template <class Rule, class First, class... Rest>
 constexpr found_misuse find_misuse() noexcept {
   for (int axis = 0; axis < First::size; ++axis) {
-    const verdict judged = judge<Rule, First, Rest...>(axis);
-    if (!judged.allowed()) return {judged.why, axis};
+    const rule_result computed = result_along<Rule, First, Rest...>(axis);
+    if (!computed.allowed()) return {computed.why, axis};
   }
   return {};
 }
 
 /// Returns whether a rule can be evaluated for these operands at compile time.
 template <class Rule, class... Placed>
-constexpr bool judges_when_compiling() noexcept {
-  return requires { typename std::bool_constant<(judge<Rule, Placed...>(0).allowed(), true)>; };
+constexpr bool is_rule_constexpr() noexcept {
+  return requires { typename std::bool_constant<(result_along<Rule, Placed...>(0).allowed(), true)>; };
 }
 
 /// Returns the extent of a letter if it is in an operand's type, else `dynamic`.
@@ -133,7 +133,8 @@ consteval sentence explain_operands() {
 template <class Element, class Rule, class First, class... Rest>
 consteval sentence explain_result() {
   for (int axis = 0; axis < First::size; ++axis) {
-    if (judge<Rule, First, Rest...>(axis).result.kind == placement_kind::partial_other && !names_reduction<Rule>) {
+    if (result_along<Rule, First, Rest...>(axis).result.kind == placement_kind::partial_other &&
+        !names_reduction<Rule>) {
       return "this rule's results are partial, but it names no reduction: add `using reduction = ...` to the rule, "
              "with an operation such as maximum; for sums, use placement_kind::partial_sum";
     }
@@ -151,8 +152,7 @@ consteval sentence explain_applied() {
   constexpr sentence wrong = explain_operands<Element, Rule, First, Rest...>();
   if constexpr (wrong) {
     return wrong;
-  } else if constexpr (!judges_when_compiling<Rule, typename First::placements_type,
-                                              typename Rest::placements_type...>()) {
+  } else if constexpr (!is_rule_constexpr<Rule, typename First::placements_type, typename Rest::placements_type...>()) {
     return "the rule can't be evaluated at compile time: its static function `result` must be constexpr, and must not "
            "read more operands than its subscripts have";
   } else if constexpr (find_misuse<Rule, typename First::placements_type, typename Rest::placements_type...>().why !=
@@ -214,7 +214,7 @@ consteval sentence explain_apply() {
 template <class Element, class First, class... Rest>
   requires(static_cast<bool>(explain_apply<Element, First, Rest...>()))
 constexpr auto why_not_applied() {
-  return in_words([] { return explain_apply<Element, First, Rest...>(); });
+  return make_explanation([] { return explain_apply<Element, First, Rest...>(); });
 }
 
 template <class Element, class Rule, class... Operands>
@@ -224,7 +224,7 @@ concept forbidden =
 template <class Element, class Rule, class... Operands>
   requires forbidden<Element, Rule, Operands...>
 constexpr auto why_forbidden() {
-  return in_words([] { return explain_use(misuse_of<Element, Rule, Operands...>()); });
+  return make_explanation([] { return explain_use(misuse_of<Element, Rule, Operands...>()); });
 }
 
 template <class Element, class Rule, class First, class... Rest>
@@ -298,7 +298,7 @@ inline constexpr bool is_accumulated = !explain_accumulation<Total, Addend>();
 template <class Total, class Addend>
   requires(!is_accumulated<Total, Addend>)
 constexpr auto why_not_accumulated() {
-  return in_words([] { return explain_accumulation<Total, Addend>(); });
+  return make_explanation([] { return explain_accumulation<Total, Addend>(); });
 }
 
 }  // namespace detail

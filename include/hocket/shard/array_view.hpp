@@ -96,7 +96,7 @@ namespace detail {
 template <std::size_t Rank, std::size_t Indices>
   requires(Rank != Indices)
 constexpr auto why_not_indexed() {
-  return in_words([]() -> sentence { return "a view takes as many indices as it has dimensions"; });
+  return make_explanation([]() -> sentence { return "a view takes as many indices as it has dimensions"; });
 }
 
 }  // namespace detail

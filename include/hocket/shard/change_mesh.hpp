@@ -42,11 +42,12 @@ template <class To>
 void check_extents(const std::array<std::size_t, To::rank>& sizes, const typename To::mesh_type& mesh,
                    const std::source_location& site) {
   for (std::size_t d = 0; d < To::rank; ++d) {
-    const std::size_t told = To::extents_type::sizes[d];
-    if (told == dynamic || told == sizes[d]) continue;
-    raise(errc::invalid_argument,
-          concat({"extent ", d, " is ", sizes[d], ", but the type of the tensor on the other mesh requires ", told}),
-          {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
+    const std::size_t declared = To::extents_type::sizes[d];
+    if (declared == dynamic || declared == sizes[d]) continue;
+    raise(
+        errc::invalid_argument,
+        concat({"extent ", d, " is ", sizes[d], ", but the type of the tensor on the other mesh requires ", declared}),
+        {.operation = "redistribute", .rank = mesh.rank(), .ranks = mesh.size(), .site = site});
   }
 }
 
@@ -63,7 +64,7 @@ void check_same_ranks(const A& a, const B& b, const std::source_location& site) 
 
 /// Returns the largest number of elements that a rank lacks of its new part; equal on all ranks.
 template <std::size_t Rank>
-std::size_t most_lacking(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
+std::size_t most_missing_elements(const std::vector<box<Rank>>& before, const std::vector<box<Rank>>& after) {
   std::size_t most = 0;
   for (std::size_t rank = 0; rank < after.size(); ++rank) {
     most = std::max(most, after[rank].volume() - intersection(before[rank], after[rank]).volume());
@@ -84,7 +85,7 @@ last_step last_step_to(const Old& old_mesh, const std::array<placement, Axes>& p
                        const typename To::mesh_type& mesh, const typename To::sizes_type& sizes) {
   const auto before = parts_along<To::rank>(old_mesh, Old::axes::whole, sizes, placed);
   const auto after = parts_along<To::rank>(mesh, To::axes::whole, sizes, To::placements_type::values);
-  const std::size_t most = most_lacking(before, after);
+  const std::size_t most = most_missing_elements(before, after);
   last_step step;
   step.exchanges = most > 0;
   for (std::size_t each = 0; each < after.size(); ++each) {
@@ -102,7 +103,7 @@ last_step last_step_to(const Old& old_mesh, const std::array<placement, Axes>& p
 
 /// A path of a tensor to another mesh: a redistribution on its own mesh, and a last step.
 template <std::size_t Axes>
-struct way_to_mesh {
+struct path_to_mesh {
   std::array<placement, Axes> through{};  ///< placements before the last step
   redistribution_plan<Axes> plan{};
   last_step last{};
@@ -129,10 +130,10 @@ void for_all_without_partial(std::array<placement, Axes> placed, axis_set varied
 /// Returns the cheapest path. Varies the placements of all axes if these are few, else of the axes with partial
 /// results.
 template <class To, class From>
-auto cheapest_way(const From& from, const typename To::mesh_type& mesh) {
+auto cheapest_path(const From& from, const typename To::mesh_type& mesh) {
   constexpr std::size_t axes = From::axes::all.size();
   constexpr auto own = placement_array<typename From::placements_type>();
-  way_to_mesh<axes> best;
+  path_to_mesh<axes> best;
   const auto last_from = [&](const auto& placed) { return last_step_to<To>(from.mesh(), placed, mesh, from.sizes()); };
   axis_set partial = 0, all = 0;
   double states = 1;
@@ -149,27 +150,27 @@ auto cheapest_way(const From& from, const typename To::mesh_type& mesh) {
   for_all_without_partial(own, varied, static_cast<int>(From::rank), [&](const auto& placed) {
     const last_step last = last_from(placed);
     if (best.plan.possible && last.seconds >= best.seconds()) return;
-    const auto plan = remembered_plan_to<writable_t<From>>(placed, from.sizes(), from.mesh());
-    const way_to_mesh<axes> found{placed, plan, last};
+    const auto plan = cached_plan_to<writable_t<From>>(placed, from.sizes(), from.mesh());
+    const path_to_mesh<axes> found{placed, plan, last};
     if (plan.possible && (!best.plan.possible || found.seconds() < best.seconds())) best = found;
   });
   return best;
 }
 
 template <class From, class To>
-struct way_request {
+struct path_request {
   typename From::sizes_type sizes{};
   typename To::mesh_type::extents_type extents{};
-  friend bool operator==(const way_request&, const way_request&) = default;
+  friend bool operator==(const path_request&, const path_request&) = default;
 };
 
-/// Like `cheapest_way`, but searches only if the tensor's mesh does not have the result stored. The result is the same
+/// Like `cheapest_path`, but searches only if the tensor's mesh does not have the result stored. The result is the same
 /// for all meshes of the same ranks and extents.
 template <class To, class From>
-auto remembered_way(const From& from, const typename To::mesh_type& mesh) {
-  using memory = answer_memory<way_request<From, To>, way_to_mesh<From::axes::all.size()>>;
+auto cached_path(const From& from, const typename To::mesh_type& mesh) {
+  using memory = search_cache<path_request<From, To>, path_to_mesh<From::axes::all.size()>>;
   return checked_mesh(from.mesh()).attributes().template get<memory>().get({from.sizes(), mesh.extents()}, [&] {
-    return cheapest_way<To>(from, mesh);
+    return cheapest_path<To>(from, mesh);
   });
 }
 
@@ -190,7 +191,7 @@ void make_last_step(To& to, const Old& old_mesh, const std::array<placement, Axe
       from, part_of<rank>(to.sizes(), placed, old_mesh.extents(), old_mesh.coordinates())};
   const auto before = parts_along<rank>(old_mesh, Old::axes::whole, to.sizes(), placed);
   const auto after = parts_along<rank>(to.mesh(), To::axes::whole, to.sizes(), To::placements_type::values);
-  if (most_lacking(before, after) == 0) {
+  if (most_missing_elements(before, after) == 0) {
     copy_region<value_type, rank>(target, source, to.part());
   } else {
     exchange_parts<value_type, rank>(old_mesh.all(), target, source, before, after, serves, options, site);
@@ -207,7 +208,7 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
   using work_type = redistributing<T, From::rank, typename From::mesh_type, typename first_partial<placed>::type,
                                    std::remove_cvref_t<decltype(all_options)>>;
   To to = To::unwritten(mesh, tensor.sizes());
-  const auto way = remembered_way<To>(tensor, mesh);
+  const auto way = cached_path<To>(tensor, mesh);
   if (!way.plan.possible) refuse_unreachable(tensor.mesh(), site);
   if (way.plan.size == 0) {
     to.copy_count(tensor);
@@ -239,7 +240,7 @@ To change_mesh(Tensor&& tensor, const typename To::mesh_type& mesh, const Option
 /// Collective over the ranks of both meshes. Throws `invalid_argument` if `mesh` has other ranks, or if `To` has other
 /// extents; otherwise, errors as for the collectives.
 template <tensor_type To, tensor_type Tensor, call_options Options = options<>>
-  requires detail::is_redistributed<Tensor, detail::said_list<To>, typename To::mesh_type, Options>
+  requires detail::is_redistributed<Tensor, detail::requested_list<To>, typename To::mesh_type, Options>
 To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Options& options = {},
                 const std::source_location& site = std::source_location::current()) {
   using placed = typename std::remove_cvref_t<Tensor>::placements_type;
@@ -252,12 +253,12 @@ To redistribute(Tensor&& tensor, const typename To::mesh_type& mesh, const Optio
 
 /// Like `explain_redistribution` on one mesh, for `redistribute<To>(tensor, mesh)` with its last step. Local.
 template <tensor_type To, tensor_type Tensor>
-  requires detail::has_explained_way<Tensor, To>
+  requires detail::can_explain_path<Tensor, To>
 std::string explain_redistribution(const Tensor& tensor, const typename To::mesh_type& mesh,
                                    const std::source_location& site = std::source_location::current()) {
   detail::check_same_ranks(tensor.mesh(), mesh, site);
   detail::check_extents<To>(tensor.sizes(), mesh, site);
-  const auto way = detail::remembered_way<To>(tensor, mesh);
+  const auto way = detail::cached_path<To>(tensor, mesh);
   if (!way.plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
   const double bytes = static_cast<double>(way.last.elements * sizeof(typename To::element_type));
   return detail::concat({"redistribution: ", way.plan.collectives() + (way.last.exchanges ? 1U : 0U), " collectives\n",

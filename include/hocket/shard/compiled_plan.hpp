@@ -78,7 +78,7 @@ inline constexpr auto compiled_plan = plan_redistribution(
 template <class From, class To>
 constexpr bool planned_when_compiling() noexcept {
   if constexpr (plans_when_compiling<From>()) {
-    return !compiled_plan<From, To>.given_up;
+    return !compiled_plan<From, To>.search_abandoned;
   } else {
     return false;
   }

@@ -181,7 +181,7 @@ inline constexpr bool is_converted = !explain_converting_call<Axis, From, To, Gi
 template <axis_name Axis, class From, class To, class Given, class... Rest>
   requires placement_type<To> && (!is_converted<Axis, From, To, Given, Rest...>)
 constexpr auto why_not_converted() {
-  return in_words([] { return explain_converting_call<Axis, From, To, Given, Rest...>(); });
+  return make_explanation([] { return explain_converting_call<Axis, From, To, Given, Rest...>(); });
 }
 
 // ── Wrong template arguments of convert ────────────────────────────────────────────────────────────────────────────
@@ -190,7 +190,7 @@ constexpr auto why_not_converted() {
 template <class... Named>
   requires(!(sizeof...(Named) == 1 && (placement_type<Named> && ...)))
 constexpr auto why_no_placement() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "a conversion needs the name of an axis and one new placement along it, as in convert<\"tp\", "
            "invariant>(x)";
   });
@@ -198,7 +198,7 @@ constexpr auto why_no_placement() {
 
 template <class First>
 constexpr auto why_not_placement_first() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "a conversion needs the name of the axis first, and then the new placement along it, as in convert<\"tp\", "
            "invariant>(x)";
   });
@@ -207,7 +207,7 @@ constexpr auto why_not_placement_first() {
 /// Explains `Along`, axes and placements in the form that only redistributions take.
 template <class... Along>
 constexpr auto why_not_along_these() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "a conversion changes the placement along one axis, which is named without `on`, as in convert<\"tp\", "
            "shard<0>>(x); for several axes, use redistribute<on<\"tp\", shard<0>>, on<\"dp\", replicated>>(x)";
   });
@@ -216,7 +216,7 @@ constexpr auto why_not_along_these() {
 template <class First>
   requires(!std::is_same_v<First, axis_name>)
 constexpr auto why_not_along_a_number() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "the first template argument of a conversion must be the name of an axis in quotes, as in convert<\"tp\", "
            "invariant>(x)";
   });
@@ -224,12 +224,13 @@ constexpr auto why_not_along_a_number() {
 
 template <template <auto...> class To>
 constexpr auto why_no_dimension() {
-  return in_words([]() -> sentence { return "the placement shard needs the dimension that is cut, as in shard<0>"; });
+  return make_explanation(
+      []() -> sentence { return "the placement shard needs the dimension that is cut, as in shard<0>"; });
 }
 
 template <template <class...> class To>
 constexpr auto why_no_reduction() {
-  return in_words([]() -> sentence { return "the placement partial needs a reduction, as in partial<sum>"; });
+  return make_explanation([]() -> sentence { return "the placement partial needs a reduction, as in partial<sum>"; });
 }
 
 }  // namespace detail

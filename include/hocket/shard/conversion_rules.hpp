@@ -21,7 +21,7 @@ enum class conversion_kind {
   nothing,
   slice,
   keep_on_first,
-  put_among_zeros,
+  pad_with_zeros,
   gather,
   exchange,
   reduce,
@@ -54,7 +54,7 @@ constexpr conversion_kind conversion_between(placement from, placement to) noexc
       if (to.whole()) return kind::gather;
       if (to_slice) return kind::exchange;
       if (to.kind == varying) return kind::to_varying;
-      return to.kind == partial_sum ? kind::put_among_zeros : kind::to_other_partial;
+      return to.kind == partial_sum ? kind::pad_with_zeros : kind::to_other_partial;
     case varying: return to.kind == partial_sum ? kind::nothing : kind::varying_is_no_part;
     default:
       if (to.whole()) return kind::reduce;

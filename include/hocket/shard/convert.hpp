@@ -80,7 +80,7 @@ class converting {
 
   HOCKET_ALWAYS_INLINE To gather() const {
     To to = made();
-    if (lies_in_order<From>(to)) {
+    if (are_slices_contiguous<From>(to)) {
       all_gather(comm(), from_.elements(), to.elements(), options_, site_);
     } else {
       gather_by_parts(to);
@@ -91,7 +91,7 @@ class converting {
   template <class Op>
   HOCKET_ALWAYS_INLINE To reduce_to_slices(const Op& op) const {
     To to = made();
-    if (lies_in_order<To>(from_)) {
+    if (are_slices_contiguous<To>(from_)) {
       reduce_scatter(comm(), from_.elements(), to.elements(), op, options_, site_);
     } else {
       reduce_by_parts(to, op);
@@ -113,7 +113,7 @@ class converting {
     return to;
   }
 
-  To put_among_zeros() const {
+  To pad_with_zeros() const {
     To to = To::of_sizes(mesh(), from_.sizes());
     to.copy_count(from_);
     copy_region<value_type, rank>({to.elements().data(), to.part()}, held(), from_.part());
@@ -133,7 +133,7 @@ class converting {
 
   /// Returns whether the slices of type `Sliced` have equal sizes and follow each other in `whole`.
   template <class Sliced, class Whole>
-  HOCKET_ALWAYS_INLINE bool lies_in_order(const Whole& whole) const {
+  HOCKET_ALWAYS_INLINE bool are_slices_contiguous(const Whole& whole) const {
     const auto position = static_cast<std::size_t>(axis_);
     const int known = From::axes::all[position].extent;
     const int ranks = known != run_time_extent ? known : mesh().extents()[position];
@@ -266,8 +266,8 @@ struct conversion {
         return work.exchange();
       } else if constexpr (kind == step::reduce_to_slices) {
         return work.reduce_to_slices(typename detail::reduction_of<From>::type{});
-      } else if constexpr (kind == step::put_among_zeros) {
-        return work.put_among_zeros();
+      } else if constexpr (kind == step::pad_with_zeros) {
+        return work.pad_with_zeros();
       } else {
         return work.slice();
       }

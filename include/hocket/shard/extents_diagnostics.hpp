@@ -42,13 +42,13 @@ consteval sentence explain_extent_count(std::size_t given, std::size_t wanted) {
 template <std::size_t Given, std::size_t Wanted>
   requires(Given != Wanted)
 constexpr auto why_not_as_many() {
-  return in_words([] { return explain_extent_count(Given, Wanted); });
+  return make_explanation([] { return explain_extent_count(Given, Wanted); });
 }
 
 template <class... Given>
   requires some_are_fractions<Given...>
 constexpr auto why_no_whole_numbers() {
-  return in_words(
+  return make_explanation(
       []() -> sentence { return "an extent must be an integer: a floating-point number would lose its fraction"; });
 }
 

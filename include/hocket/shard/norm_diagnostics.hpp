@@ -94,7 +94,7 @@ struct norm_call<std::tuple<Tensors&...>, Rest...> {
 template <class... Given>
   requires(static_cast<bool>(norm_call<Given...>::explain()))
 constexpr auto why_no_norm() {
-  return in_words([] { return norm_call<Given...>::explain(); });
+  return make_explanation([] { return norm_call<Given...>::explain(); });
 }
 
 }  // namespace detail

@@ -37,7 +37,7 @@ template <std::size_t Rank, std::size_t Axes>
 struct placed_parts {
   std::array<placement, Axes> at{};
   part_range<Rank> first{};             ///< the part of the first rank, which is the largest
-  std::vector<part_range<Rank>> parts;  ///< of all ranks; empty until `look_at_all`
+  std::vector<part_range<Rank>> parts;  ///< of all ranks; empty until `compute_parts`
 };
 
 /// Compares the parts of the ranks of a mesh in two placements.
@@ -60,10 +60,10 @@ class parts_of_ranks {
   }
 
   /// Computes the part of the first rank.
-  constexpr void look_at_first(placed& seen) { seen.first = parts_of(seen.at, false).front(); }
+  constexpr void compute_first_part(placed& seen) { seen.first = parts_of(seen.at, false).front(); }
 
   /// Computes the parts of all ranks, which the functions below read.
-  constexpr void look_at_all(placed& seen) {
+  constexpr void compute_parts(placed& seen) {
     if (seen.parts.empty()) seen.parts = parts_of(seen.at, true);
   }
 
@@ -164,7 +164,7 @@ class parts_of_ranks {
   }
 
   /// Returns the largest number of elements that a rank lacks of its new part.
-  constexpr std::size_t most_lacking(const placed& from, const placed& to) {
+  constexpr std::size_t most_missing_elements(const placed& from, const placed& to) {
     work_ += from.parts.size() * Rank;
     std::size_t most = 0;
     for (std::size_t rank = 0; rank < to.parts.size(); ++rank) {

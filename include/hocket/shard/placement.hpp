@@ -216,32 +216,32 @@ struct is_on : std::false_type {};
 template <axis_name Axis, class Placement, bool IsPlacement>
 struct is_on<on<Axis, Placement, IsPlacement>> : std::true_type {};
 
-/// Whether `Said` contains a placement.
-template <class Said>
-inline constexpr bool says_placement = true;
+/// Whether `Requested` contains a placement.
+template <class Requested>
+inline constexpr bool has_placement_type = true;
 template <axis_name Axis, class Placement, bool IsPlacement>
-inline constexpr bool says_placement<on<Axis, Placement, IsPlacement>> = IsPlacement;
+inline constexpr bool has_placement_type<on<Axis, Placement, IsPlacement>> = IsPlacement;
 template <class Placement, bool IsPlacement>
-inline constexpr bool says_placement<elsewhere<Placement, IsPlacement>> = IsPlacement;
+inline constexpr bool has_placement_type<elsewhere<Placement, IsPlacement>> = IsPlacement;
 
 struct not_placed {};
 
 /// The placement along the axis `Axis` in a list of `on` and `elsewhere`; `Default` if there is none.
-template <axis_name Axis, class Default, class... Said>
-struct said_of {
+template <axis_name Axis, class Default, class... Requested>
+struct requested_placement {
   using type = Default;
 };
 template <axis_name Axis, class Default, class First, class... Rest>
-struct said_of<Axis, Default, First, Rest...> {
+struct requested_placement<Axis, Default, First, Rest...> {
   static constexpr auto find() {
     if constexpr (is_elsewhere<First>::value) {
-      return said_of<Axis, typename First::type, Rest...>();
+      return requested_placement<Axis, typename First::type, Rest...>();
     } else if constexpr (!is_on<First>::value) {
-      return said_of<Axis, undetermined>();
+      return requested_placement<Axis, undetermined>();
     } else if constexpr (First::axis == Axis) {
-      return said_of<Axis, typename First::type>();
+      return requested_placement<Axis, typename First::type>();
     } else {
-      return said_of<Axis, Default, Rest...>();
+      return requested_placement<Axis, Default, Rest...>();
     }
   }
   using type = typename decltype(find())::type;
@@ -272,20 +272,20 @@ struct found_placements {
   using type = placements<std::conditional_t<std::is_same_v<Found, not_placed>, undetermined, Found>...>;
 };
 
-/// Returns the name of the axis that `Said` places; empty for `elsewhere`.
-template <class Said>
-constexpr std::string_view axis_said() noexcept {
-  if constexpr (is_on<Said>::value) {
-    return Said::axis.view();
+/// Returns the name of the axis that `Requested` places; empty for `elsewhere`.
+template <class Requested>
+constexpr std::string_view requested_axis() noexcept {
+  if constexpr (is_on<Requested>::value) {
+    return Requested::axis.view();
   } else {
     return {};
   }
 }
 
-template <class... Said>
-constexpr bool said_once() noexcept {
-  const std::string_view names[sizeof...(Said) + 1]{axis_said<Said>()...};
-  for (std::size_t i = 0; i < sizeof...(Said); ++i) {
+template <class... Requested>
+constexpr bool are_axes_distinct() noexcept {
+  const std::string_view names[sizeof...(Requested) + 1]{requested_axis<Requested>()...};
+  for (std::size_t i = 0; i < sizeof...(Requested); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (names[i] == names[j]) return false;
     }
@@ -293,43 +293,43 @@ constexpr bool said_once() noexcept {
   return true;
 }
 
-template <class Axes, class Said>
-struct axis_said_must_exist : std::true_type {};
+template <class Axes, class Requested>
+struct requested_axis_must_exist : std::true_type {};
 template <class Axes, axis_name Axis, class Placement, bool IsPlacement>
-struct axis_said_must_exist<Axes, on<Axis, Placement, IsPlacement>>
+struct requested_axis_must_exist<Axes, on<Axis, Placement, IsPlacement>>
     : axis_must_exist<(Axes::find(Axis) < Axes::size), Axis, Axes> {};
 
-template <class Axes, class... Said>
-struct checked_said {
-  static constexpr bool by_axis = ((is_on<Said>::value || is_elsewhere<Said>::value) && ...);
+template <class Axes, class... Requested>
+struct checked_placements {
+  static constexpr bool by_axis = ((is_on<Requested>::value || is_elsewhere<Requested>::value) && ...);
   static_assert(by_axis,
                 "pass a tensor's placements as on<\"axis\", placement>, or as elsewhere<placement> for all others");
-  static constexpr bool are_placements = (says_placement<Said> && ...);
+  static constexpr bool are_placements = (has_placement_type<Requested> && ...);
   static_assert(are_placements,
                 "the axis must be followed by a placement: replicated, invariant, varying, shard<d> or partial<...>");
-  static_assert(!by_axis || said_once<Said...>(),
+  static_assert(!by_axis || are_axes_distinct<Requested...>(),
                 "the placement along one axis, or elsewhere, is given twice: give it once");
-  static constexpr bool value = (axis_said_must_exist<Axes, Said>::value && ...);
+  static constexpr bool value = (requested_axis_must_exist<Axes, Requested>::value && ...);
 };
 
 /// The placements of the axes of a mesh by a list of `on` and `elsewhere`. Axes that it does not place keep those of
 /// `Current`; if that is void, they are an error.
-template <class Axes, class Current, class... Said>
+template <class Axes, class Current, class... Requested>
 struct resolved_placements;
-template <axis... Axes, class... Current, class... Said>
-struct resolved_placements<axis_list<Axes...>, placements<Current...>, Said...> {
-  static_assert(checked_said<axis_list<Axes...>, Said...>::value);
-  using type = placements<typename said_of<Axes.name, Current, Said...>::type...>;
+template <axis... Axes, class... Current, class... Requested>
+struct resolved_placements<axis_list<Axes...>, placements<Current...>, Requested...> {
+  static_assert(checked_placements<axis_list<Axes...>, Requested...>::value);
+  using type = placements<typename requested_placement<Axes.name, Current, Requested...>::type...>;
 };
 /// After an error: the argument is not a mesh.
-template <class... Said>
-struct resolved_placements<axis_list<axis("no mesh")>, void, Said...> {
+template <class... Requested>
+struct resolved_placements<axis_list<axis("no mesh")>, void, Requested...> {
   using type = placements<undetermined>;
 };
-template <axis... Axes, class... Said>
-struct resolved_placements<axis_list<Axes...>, void, Said...> {
-  static_assert(checked_said<axis_list<Axes...>, Said...>::value);
-  using found = found_placements<typename said_of<Axes.name, not_placed, Said...>::type...>;
+template <axis... Axes, class... Requested>
+struct resolved_placements<axis_list<Axes...>, void, Requested...> {
+  static_assert(checked_placements<axis_list<Axes...>, Requested...>::value);
+  using found = found_placements<typename requested_placement<Axes.name, not_placed, Requested...>::type...>;
   static_assert(
       sizeof(axis_must_be_placed<axis_list<Axes...>::all[found::complete ? 0 : found::missing].name, found::complete>) >
       0);

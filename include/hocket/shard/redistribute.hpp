@@ -50,7 +50,7 @@ namespace detail {
 
 /// This rank's data and their placements, before the first move or after a move.
 template <class T, std::size_t Rank, std::size_t Axes>
-struct held_part {
+struct current_part {
   std::array<placement, Axes> placed{};
   box<Rank> part;
   const T* data = nullptr;
@@ -64,7 +64,7 @@ template <class T, std::size_t Rank, class Mesh, class Partial, class Options>
 class redistributing {
   static constexpr std::size_t axes = static_cast<std::size_t>(Mesh::dimensions);
   using move_type = redistribution_move<axes>;
-  using held_type = held_part<T, Rank, axes>;
+  using held_type = current_part<T, Rank, axes>;
 
  public:
   /// Whether the redistribution writes to its source: means are weighted in place before they are added.
@@ -187,8 +187,8 @@ class redistributing {
 
 /// Returns the plan of a redistribution to placements `to`. The mesh stores plans, so each is searched for only once.
 template <class From, class Placements>
-auto remembered_plan_to(const Placements& to, const typename From::sizes_type& sizes,
-                        const typename From::mesh_type& mesh) {
+auto cached_plan_to(const Placements& to, const typename From::sizes_type& sizes,
+                    const typename From::mesh_type& mesh) {
   using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
   constexpr auto from = placement_array<typename From::placements_type>();
   constexpr std::size_t bytes = sizeof(typename From::element_type);
@@ -197,8 +197,8 @@ auto remembered_plan_to(const Placements& to, const typename From::sizes_type& s
 }
 
 template <class From, class To>
-auto remembered_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
-  return remembered_plan_to<From>(placement_array<typename To::placements_type>(), sizes, mesh);
+auto cached_plan(const typename From::sizes_type& sizes, const typename From::mesh_type& mesh) {
+  return cached_plan_to<From>(placement_array<typename To::placements_type>(), sizes, mesh);
 }
 
 /// Throws because the search found no sequence of moves. Should not happen: types without a sequence do not compile.
@@ -252,7 +252,7 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
       });
     }
   } else {
-    const auto plan = remembered_plan<From, To>(from.sizes(), from.mesh());
+    const auto plan = cached_plan<From, To>(from.sizes(), from.mesh());
     if (!plan.possible) refuse_unreachable(from.mesh(), site);
     if (plan.size == 0) return owned(std::forward<Tensor>(from)).template reinterpret<To>();
     return run([&](work_type& work) { work.run_all(plan); });
@@ -281,26 +281,27 @@ To run_redistribution(Tensor&& from, const Options& options, const std::source_l
 
 }  // namespace detail
 
-/// Returns `tensor` in other placements: those in `Said` (see `on`) along the axes that `Said` names, and the same as
-/// before along other axes. Uses the cheapest sequence of moves: see shard/redistribution_plan.hpp.
+/// Returns `tensor` in other placements: those in `Requested` (see `on`) along the axes that `Requested` names, and the
+/// same as before along other axes. Uses the cheapest sequence of moves: see shard/redistribution_plan.hpp.
 ///
 /// Collective over the ranks of the mesh. Exact: elements are sent unchanged, and only partial results are combined;
 /// parts may be uneven or empty. If the plan has no moves, a tensor that is moved in passes its storage to the result.
 /// Options, order, progress and errors are as for the collectives: see collective/all_reduce.hpp.
-template <class... Said, tensor_type Tensor, call_options Options = options<>>
-  requires(!(tensor_type<Said> || ...) && detail::is_redistributed<Tensor, detail::said_list<Said...>, Options>)
+template <class... Requested, tensor_type Tensor, call_options Options = options<>>
+  requires(!(tensor_type<Requested> || ...) &&
+           detail::is_redistributed<Tensor, detail::requested_list<Requested...>, Options>)
 auto redistribute(Tensor&& tensor, const Options& options = {},
                   const std::source_location& site = std::source_location::current()) {
   using from_type = std::remove_cvref_t<Tensor>;
-  using to_type = detail::redistributed_t<from_type, Said...>;
+  using to_type = detail::redistributed_t<from_type, Requested...>;
   return detail::run_redistribution<to_type>(std::forward<Tensor>(tensor), options, site);
 }
 
 // Deleted: the compiler prints the reason as a template argument.
-template <class... Said, class Given, class... Rest,
-          auto Why = detail::why_not_redistributed<false, detail::said_list<Said...>, Given, Rest...>()>
+template <class... Requested, class Given, class... Rest,
+          auto Why = detail::why_not_redistributed<false, detail::requested_list<Requested...>, Given, Rest...>()>
 detail::not_understood redistribute(Given&&, const Rest&...) = delete;
-template <axis_name Axis, class... Named, auto Why = detail::why_not_said_apart<Axis>()>
+template <axis_name Axis, class... Named, auto Why = detail::why_not_along_an_axis_alone<Axis>()>
 detail::not_understood redistribute(const detail::any_argument&, const auto&...) = delete;
 
 namespace detail {
@@ -334,24 +335,24 @@ std::string plan_text(const From& tensor, const Plan& plan) {
 
 }  // namespace detail
 
-/// Describes the moves of `redistribute<Said...>(tensor)`, with bytes and predicted times. Local; moves no data. Bytes
-/// are those that all ranks of a communicator receive, for the communicator that receives most. For an all_reduce they
-/// are the minimum of all algorithms; the algorithm for short vectors sends more bytes in fewer rounds.
-template <class... Said, tensor_type Tensor>
-  requires(!(tensor_type<Said> || ...) && detail::has_explained_moves<Tensor, Said...>)
+/// Describes the moves of `redistribute<Requested...>(tensor)`, with bytes and predicted times. Local; moves no data.
+/// Bytes are those that all ranks of a communicator receive, for the communicator that receives most. For an all_reduce
+/// they are the minimum of all algorithms; the algorithm for short vectors sends more bytes in fewer rounds.
+template <class... Requested, tensor_type Tensor>
+  requires(!(tensor_type<Requested> || ...) && detail::can_explain_moves<Tensor, Requested...>)
 std::string explain_redistribution(const Tensor& tensor,
                                    const std::source_location& site = std::source_location::current()) {
-  using to_type = detail::redistributed_t<Tensor, Said...>;
-  const auto plan = detail::remembered_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
+  using to_type = detail::redistributed_t<Tensor, Requested...>;
+  const auto plan = detail::cached_plan<Tensor, to_type>(tensor.sizes(), tensor.mesh());
   if (!plan.possible) detail::refuse_unreachable(tensor.mesh(), site);
   return detail::concat({"redistribution: ", plan.collectives(), " collectives\n", detail::plan_text(tensor, plan)});
 }
 
 // Deleted: the compiler prints the reason as a template argument.
-template <class... Said, class Given, class... Rest,
-          auto Why = detail::why_not_redistributed<true, detail::said_list<Said...>, Given, Rest...>()>
+template <class... Requested, class Given, class... Rest,
+          auto Why = detail::why_not_redistributed<true, detail::requested_list<Requested...>, Given, Rest...>()>
 std::string explain_redistribution(const Given&, const Rest&...) = delete;
-template <axis_name Axis, class... Named, auto Why = detail::why_not_said_apart<Axis>()>
+template <axis_name Axis, class... Named, auto Why = detail::why_not_along_an_axis_alone<Axis>()>
 std::string explain_redistribution(const detail::any_argument&, const auto&...) = delete;
 
 HOCKET_END_NAMESPACE

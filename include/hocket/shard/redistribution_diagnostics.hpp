@@ -26,27 +26,27 @@ namespace detail {
 // ── On the tensor's own mesh ───────────────────────────────────────────────────────────────────────────────────────
 
 /// The template arguments of a call: `on<...>`, `elsewhere<...>`, or a type of a tensor.
-template <class... Said>
-struct said_list {};
+template <class... Requested>
+struct requested_list {};
 
-template <class Axes, class Said>
+template <class Axes, class Requested>
 inline constexpr bool axis_exists = true;
 template <class Axes, axis_name Axis, class Placement, bool IsPlacement>
 inline constexpr bool axis_exists<Axes, on<Axis, Placement, IsPlacement>> = has_axes<Axes, Axis>;
 
-/// Like `checked_said`, for a redistribution.
-template <class Axes, class... Said>
-consteval sentence explain_said() {
-  if (!((is_on<Said>::value || is_elsewhere<Said>::value) && ...)) {
+/// Like `checked_placements`, for a redistribution.
+template <class Axes, class... Requested>
+consteval sentence explain_requested_placements() {
+  if (!((is_on<Requested>::value || is_elsewhere<Requested>::value) && ...)) {
     return "pass a tensor's placements as on<\"axis\", placement>, or as elsewhere<placement> for all others";
   }
-  if (!(says_placement<Said> && ...)) {
+  if (!(has_placement_type<Requested> && ...)) {
     return "the axis must be followed by a placement: replicated, invariant, varying, shard<d> or partial<...>";
   }
-  if (!said_once<Said...>()) {
+  if (!are_axes_distinct<Requested...>()) {
     return "the placement along one axis, or elsewhere, is given twice: give it once";
   }
-  if (!(axis_exists<Axes, Said> && ...)) return explain_missing_axis();
+  if (!(axis_exists<Axes, Requested> && ...)) return explain_missing_axis();
   return {};
 }
 
@@ -99,38 +99,39 @@ consteval sentence explain_elements_on_the_way() {
 }
 
 /// Returns the error in the new placements of a tensor.
-template <class Tensor, class... Said>
+template <class Tensor, class... Requested>
 consteval sentence explain_new_placements() {
   using from = typename Tensor::placements_type;
-  constexpr sentence wrong = explain_said<typename Tensor::axes, Said...>();
+  constexpr sentence wrong = explain_requested_placements<typename Tensor::axes, Requested...>();
   if constexpr (wrong) {
     return wrong;
   } else {
-    using to = typename resolved_placements<typename Tensor::axes, from, Said...>::type;
+    using to = typename resolved_placements<typename Tensor::axes, from, Requested...>::type;
     return first_of({change_of_placements<from, to>::explain(), explain_placements<Tensor::rank, to>()});
   }
 }
 
-template <class Tensor, class... Said>
+template <class Tensor, class... Requested>
 consteval sentence explain_redistributed() {
   using from = typename Tensor::placements_type;
-  constexpr sentence wrong = explain_new_placements<Tensor, Said...>();
+  constexpr sentence wrong = explain_new_placements<Tensor, Requested...>();
   if constexpr (wrong) {
     return wrong;
   } else {
-    using to = typename resolved_placements<typename Tensor::axes, from, Said...>::type;
+    using to = typename resolved_placements<typename Tensor::axes, from, Requested...>::type;
     return explain_elements_on_the_way<from, to, std::remove_const_t<typename Tensor::element_type>>();
   }
 }
 
 /// The type of a redistribution's result.
-template <class From, class... Said>
+template <class From, class... Requested>
 using redistributed_t =
-    placed_as<From, typename resolved_placements<typename From::axes, typename From::placements_type, Said...>::type>;
+    placed_as<From,
+              typename resolved_placements<typename From::axes, typename From::placements_type, Requested...>::type>;
 
-/// Whether `explain_redistribution<Said...>` of a tensor is valid.
-template <class Tensor, class... Said>
-inline constexpr bool has_explained_moves = !explain_new_placements<std::remove_cvref_t<Tensor>, Said...>();
+/// Whether `explain_redistribution<Requested...>` of a tensor is valid.
+template <class Tensor, class... Requested>
+inline constexpr bool can_explain_moves = !explain_new_placements<std::remove_cvref_t<Tensor>, Requested...>();
 
 // ── To another mesh ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,49 +173,49 @@ consteval sentence explain_change_of_mesh() {
 
 /// Whether `explain_redistribution` can describe how a tensor moves to another mesh as `To`.
 template <class Tensor, class To>
-inline constexpr bool has_explained_way = !explain_other_mesh<std::remove_cvref_t<Tensor>, To>();
+inline constexpr bool can_explain_path = !explain_other_mesh<std::remove_cvref_t<Tensor>, To>();
 
 // ── The calls ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// A call of `redistribute`, or, if `Explains` is true, of `explain_redistribution`.
-template <bool Explains, class Given, class Said, class... Rest>
+template <bool Explains, class Given, class Requested, class... Rest>
 struct redistributing_call;
-template <bool Explains, class Given, class... Said, class... Rest>
-struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
+template <bool Explains, class Given, class... Requested, class... Rest>
+struct redistributing_call<Explains, Given, requested_list<Requested...>, Rest...> {
   using tensor = std::remove_cvref_t<Given>;
 
   static consteval sentence explain() {
     if constexpr (!tensor_type<Given>) {
       return "only a tensor can be redistributed, because its type states its placement: make one over your data, as "
              "in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
-    } else if constexpr (sizeof...(Said) == 1 && (tensor_type<Said> && ...)) {
-      return explain_to_type<Said...>(said_list<Rest...>());
+    } else if constexpr (sizeof...(Requested) == 1 && (tensor_type<Requested> && ...)) {
+      return explain_to_type<Requested...>(requested_list<Rest...>());
     } else if constexpr (Explains) {
-      return explain_new_placements<tensor, Said...>();
+      return explain_new_placements<tensor, Requested...>();
     } else if constexpr (!ends_call<Rest...>) {
       return "after the tensor, a redistribution on the tensor's own mesh takes only options, as in "
              "with(timeout(1s)); for another mesh, pass the whole type: redistribute<to_type>(x, other_mesh)";
     } else {
-      constexpr sentence wrong = explain_redistributed<tensor, Said...>();
+      constexpr sentence wrong = explain_redistributed<tensor, Requested...>();
       if constexpr (wrong) {
         return wrong;
       } else {
         using from = writable_t<tensor>;
-        return explain_options_at_end<redistribution_options<from, redistributed_t<from, Said...>>, Rest...>();
+        return explain_options_at_end<redistribution_options<from, redistributed_t<from, Requested...>>, Rest...>();
       }
     }
   }
 
  private:
   template <class To>
-  static consteval sentence explain_to_type(said_list<>) {
+  static consteval sentence explain_to_type(requested_list<>) {
     return "a redistribution to a whole type needs the other mesh: pass it, as in redistribute<to_type>(x, mesh); on "
            "the tensor's own mesh, pass placements: redistribute<on<\"tp\", shard<0>>>(x)";
   }
   template <class To, class Next, class... Others>
-  static consteval sentence explain_to_type(said_list<Next, Others...>) {
+  static consteval sentence explain_to_type(requested_list<Next, Others...>) {
     if constexpr (call_options<Next>) {
-      return explain_to_type<To>(said_list<>());
+      return explain_to_type<To>(requested_list<>());
     } else if constexpr (!std::is_convertible_v<const Next&, const typename To::mesh_type&> || !ends_call<Others...>) {
       return "after the tensor, a redistribution to another mesh takes that mesh, of the type that the tensor's new "
              "type names, and then options: redistribute<to_type>(x, mesh, with(...))";
@@ -231,19 +232,19 @@ struct redistributing_call<Explains, Given, said_list<Said...>, Rest...> {
   }
 };
 
-/// Whether `redistribute` of a tensor is valid: on its own mesh to the placements `Said`, or to another mesh.
-template <class Given, class Said, class... Rest>
-inline constexpr bool is_redistributed = !redistributing_call<false, Given, Said, Rest...>::explain();
+/// Whether `redistribute` of a tensor is valid: on its own mesh to the placements `Requested`, or to another mesh.
+template <class Given, class Requested, class... Rest>
+inline constexpr bool is_redistributed = !redistributing_call<false, Given, Requested, Rest...>::explain();
 
-template <bool Explains, class Said, class Given, class... Rest>
-  requires(static_cast<bool>(redistributing_call<Explains, Given, Said, Rest...>::explain()))
+template <bool Explains, class Requested, class Given, class... Rest>
+  requires(static_cast<bool>(redistributing_call<Explains, Given, Requested, Rest...>::explain()))
 constexpr auto why_not_redistributed() {
-  return in_words([] { return redistributing_call<Explains, Given, Said, Rest...>::explain(); });
+  return make_explanation([] { return redistributing_call<Explains, Given, Requested, Rest...>::explain(); });
 }
 
 template <axis_name Axis>
-constexpr auto why_not_said_apart() {
-  return in_words([]() -> sentence {
+constexpr auto why_not_along_an_axis_alone() {
+  return make_explanation([]() -> sentence {
     return "a redistribution takes each axis together with its placement, as in redistribute<on<\"tp\", "
            "replicated>>(x); along one axis alone, use convert<\"tp\", replicated>(x)";
   });

@@ -55,7 +55,7 @@ struct redistribution_plan {
   std::array<redistribution_move<Axes>, most> moves{};  ///< in order
   std::size_t size = 0;                                 ///< number of moves
   bool possible = false;                                ///< true if a plan was found
-  bool given_up = false;  ///< the search was abandoned before it found whether a plan is possible
+  bool search_abandoned = false;  ///< the search was abandoned before it found whether a plan is possible
 
   constexpr const redistribution_move<Axes>* begin() const noexcept { return moves.data(); }
   constexpr const redistribution_move<Axes>* end() const noexcept { return moves.data() + size; }

@@ -64,8 +64,8 @@ class redistribution_search {
     std::vector<node> nodes = all_states(from, to);
     if (nodes.size() < 2 || nodes[goal].at != to) return plan;  // `to` is not among the states
     for (;;) {
-      plan.given_up = gives_up();
-      if (plan.given_up) return plan;
+      plan.search_abandoned = is_over_budget();
+      if (plan.search_abandoned) return plan;
       const std::size_t next = cheapest_open(nodes);
       if (next == nodes.size()) return plan;
       nodes[next].settled = true;
@@ -75,7 +75,7 @@ class redistribution_search {
   }
 
  private:
-  constexpr bool gives_up() const noexcept { return ranks_.work() > most_work_; }
+  constexpr bool is_over_budget() const noexcept { return ranks_.work() > most_work_; }
 
   using geometry = parts_of_ranks<Rank, Axes>;
   static constexpr std::size_t start = 0;  ///< position in the nodes
@@ -144,19 +144,20 @@ class redistribution_search {
   /// Computes the cost of a move that `classify` found. Returns whether the move is possible.
   constexpr bool complete(node& from, node& to, move& found) {
     if (found.kind == move_kind::reduce_to_slices && with_inner_cuts(from.at, to.at, found.along) != found.along) {
-      if (!can_look()) return false;
-      look_at(from, to);
+      if (!can_compute_parts()) return false;
+      compute_parts_of_both(from, to);
       if (!ranks_.shares_out(from, to, found.along)) return false;
     }
-    if (found.kind == move_kind::exchange || (found.kind == move_kind::gather && can_look())) look_at(from, to);
+    if (found.kind == move_kind::exchange || (found.kind == move_kind::gather && can_compute_parts()))
+      compute_parts_of_both(from, to);
     set_price(from, to, found);
     if (found.kind == move_kind::exchange || found.kind == move_kind::gather) narrow(from, to, found);
     return true;
   }
 
-  constexpr void look_at(node& from, node& to) {
-    ranks_.look_at_all(from);
-    ranks_.look_at_all(to);
+  constexpr void compute_parts_of_both(node& from, node& to) {
+    ranks_.compute_parts(from);
+    ranks_.compute_parts(to);
   }
 
   /// Returns `changed`, and the axes further right that cut a dimension that one of these cuts before or after.
@@ -175,8 +176,8 @@ class redistribution_search {
   /// Narrows an exchange or a gather to the cheapest group of ranks that together have what each of them needs; to a
   /// slice if every rank has this already.
   constexpr void narrow(node& from, node& to, move& widest) {
-    if (!can_look()) return;
-    look_at(from, to);
+    if (!can_compute_parts()) return;
+    compute_parts_of_both(from, to);
     const axis_set along = widest.along;
     const axis_set needed = ranks_.needed_axes(from, to, along);
     for (axis_set group = needed; group < along; ++group) {
@@ -195,8 +196,8 @@ class redistribution_search {
   /// must receive what it lacks; of the summands of an element, all but one must reach a rank that adds them.
   constexpr double least_rest(node& from, node& last) {
     if (from.at == last.at) return 0;
-    if (!can_look()) return seconds_to_copy(last);
-    look_at(from, last);
+    if (!can_compute_parts()) return seconds_to_copy(last);
+    compute_parts_of_both(from, last);
     axis_set reduced = 0;
     for (std::size_t a = 0; a < Axes; ++a) {
       reduced |= from.at[a].partial() && !last.at[a].partial() ? 1U << a : 0U;
@@ -214,7 +215,7 @@ class redistribution_search {
 
   /// Returns whether there are few enough ranks to examine the parts of all. With more, the search uses rules, which
   /// may involve more ranks than necessary if a dimension has fewer elements than ranks.
-  constexpr bool can_look() const { return ranks_.ranks_along(geometry::every_axis) <= most_ranks_looked_at; }
+  constexpr bool can_compute_parts() const { return ranks_.ranks_along(geometry::every_axis) <= most_ranks_looked_at; }
 
   constexpr double seconds_to_copy(const node& to) const {
     return static_cast<double>(to.first.volume()) * element_bytes_ * costs_.copy_per_byte;
@@ -238,8 +239,9 @@ class redistribution_search {
   /// Returns the time until the rank that receives most has all its elements. An average would make wider groups seem
   /// cheaper, by ranks that receive nothing. Reductions receive evenly; so do gathers if the parts are not examined.
   constexpr double seconds_of_slowest(const node& from, const node& to, const move& priced) {
-    const bool looked_at = priced.kind == move_kind::exchange || (priced.kind == move_kind::gather && can_look());
-    if (looked_at) return seconds_to_receive(ranks_.most_lacking(from, to), 1);
+    const bool looked_at =
+        priced.kind == move_kind::exchange || (priced.kind == move_kind::gather && can_compute_parts());
+    if (looked_at) return seconds_to_receive(ranks_.most_missing_elements(from, to), 1);
     return seconds_to_receive(priced.elements, ranks_.ranks_along(priced.along));
   }
 
@@ -281,7 +283,7 @@ class redistribution_search {
   constexpr std::vector<node> all_states(const state& from, const state& to) {
     std::size_t states = 1;
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
-    const bool few = states <= (can_look() ? 1296U : 125U);  // some milliseconds
+    const bool few = states <= (can_compute_parts() ? 1296U : 125U);  // some milliseconds
     std::vector<node> nodes(1);
     nodes[start].at = from;
     for (std::size_t a = 0; a < Axes; ++a) {
@@ -304,9 +306,9 @@ class redistribution_search {
     for (std::size_t i = 1; i < nodes.size(); ++i) {
       if (nodes[i].at == to) std::swap(nodes[i], nodes[goal]);
     }
-    for (node& each : nodes) ranks_.look_at_first(each);
+    for (node& each : nodes) ranks_.compute_first_part(each);
     for (node& each : nodes) {
-      if (!gives_up()) each.rest = least_rest(each, nodes[goal]);
+      if (!is_over_budget()) each.rest = least_rest(each, nodes[goal]);
     }
     nodes[start].least.seconds = 0;
     return nodes;
@@ -341,7 +343,7 @@ class redistribution_search {
       node& each = nodes[i];
       move by;
       ranks_.add_work(4 * Axes);
-      if (gives_up()) return;
+      if (is_over_budget()) return;
       if (each.settled || !classify(nodes[from].at, each.at, by)) continue;
       const cost least{so_far.seconds + least_seconds(nodes[from], each, by), so_far.collectives, so_far.moves + 1};
       const cost least_at_goal{least.seconds + each.rest, so_far.collectives, least.moves};

@@ -86,12 +86,12 @@ consteval sentence explain_routing() {
 template <axis_name Axis, class Given, class Counts, class... Rest>
   requires(static_cast<bool>(explain_routing<Axis, Given, Counts, Rest...>()))
 constexpr auto why_not_routed() {
-  return in_words([] { return explain_routing<Axis, Given, Counts, Rest...>(); });
+  return make_explanation([] { return explain_routing<Axis, Given, Counts, Rest...>(); });
 }
 
 template <class... Axes>
 constexpr auto why_not_along_no_axis() {
-  return in_words(
+  return make_explanation(
       []() -> sentence { return "route_rows needs the name of an axis, as in route_rows<\"ep\">(x, counts)"; });
 }
 
@@ -121,7 +121,7 @@ inline constexpr bool is_exchanged = !explain_exchange<Axis, From, Given, Rest..
 template <axis_name Axis, class From, class Given, class... Rest>
   requires(!is_exchanged<Axis, From, Given, Rest...>)
 constexpr auto why_not_exchanged() {
-  return in_words([] { return explain_exchange<Axis, From, Given, Rest...>(); });
+  return make_explanation([] { return explain_exchange<Axis, From, Given, Rest...>(); });
 }
 
 }  // namespace detail

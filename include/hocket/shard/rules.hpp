@@ -71,7 +71,7 @@ enum class misuse {
 };
 
 /// The placement of a result, or the reason why it can't be computed.
-struct verdict {
+struct rule_result {
   placement result{};         ///< placement of the result, if allowed
   misuse why = misuse::none;  ///< why it is not allowed
 
@@ -82,7 +82,7 @@ struct verdict {
 template <class T>
 concept placement_rule = requires(std::span<const placement> operands) {
   { T::labels } -> std::convertible_to<subscripts>;
-  { T::result(operands) } -> std::same_as<verdict>;
+  { T::result(operands) } -> std::same_as<rule_result>;
 };
 
 namespace detail {
@@ -119,8 +119,8 @@ constexpr common_letter sharded_letter(const subscripts& labels, std::span<const
 }
 
 /// Returns the verdict on operands of which none is partial; `reduced` if the result lacks the sharded dimension.
-constexpr verdict judge_unreduced(const subscripts& labels, std::span<const placement> operands,
-                                  verdict reduced) noexcept {
+constexpr rule_result result_of_whole_operands(const subscripts& labels, std::span<const placement> operands,
+                                               rule_result reduced) noexcept {
   if (const std::size_t invariants = count(operands, placement_kind::invariant); invariants > 0) {
     if (invariants == operands.size()) return {{placement_kind::invariant}};
     return {{}, misuse::invariant_with_others};
@@ -147,11 +147,11 @@ constexpr bool right_count(const subscripts& labels, std::span<const placement> 
 }
 
 /// Returns the verdict on a reduction, along the letters that the result lacks, of a function of operands.
-constexpr verdict judge_reduction(const subscripts& labels, std::span<const placement> operands,
-                                  placement_kind reduced) noexcept {
+constexpr rule_result result_of_reduction(const subscripts& labels, std::span<const placement> operands,
+                                          placement_kind reduced) noexcept {
   if (!right_count(labels, operands)) return {{}, misuse::operand_count};
   if (count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
-  return judge_unreduced(labels, operands, {{reduced}});
+  return result_of_whole_operands(labels, operands, {{reduced}});
 }
 
 template <subscripts Labels>
@@ -168,24 +168,25 @@ struct labelled {
 /// Any function that mixes no dimensions except those in capital letters.
 template <subscripts Labels>
 struct nonlinear : detail::labelled<Labels> {
-  static constexpr verdict result(std::span<const placement> operands) noexcept {
+  static constexpr rule_result result(std::span<const placement> operands) noexcept {
     if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
     if (detail::count_partial(operands) > 0) return {{}, misuse::partial_in_nonlinear};
-    return detail::judge_unreduced(Labels, operands, {{}, misuse::reduced_without_rule});
+    return detail::result_of_whole_operands(Labels, operands, {{}, misuse::reduced_without_rule});
   }
 };
 
 /// A sum of its operands, with factors that do not depend on them. A letter that the result lacks is summed.
 template <subscripts Labels>
 struct linear : detail::labelled<Labels> {
-  static constexpr verdict result(std::span<const placement> operands) noexcept {
+  static constexpr rule_result result(std::span<const placement> operands) noexcept {
     if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
     const std::size_t partials = detail::count_partial(operands);
     if (partials == 0) {
-      const verdict judged = detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}});
+      const rule_result computed = detail::result_of_whole_operands(Labels, operands, {{placement_kind::partial_sum}});
       const bool some_are_whole = detail::count(operands, placement_kind::shard) < operands.size();
-      if (judged.result.kind == placement_kind::partial_sum && some_are_whole) return {{}, misuse::partial_plus_whole};
-      return judged;
+      if (computed.result.kind == placement_kind::partial_sum && some_are_whole)
+        return {{}, misuse::partial_plus_whole};
+      return computed;
     }
     if (partials < operands.size()) return {{}, misuse::partial_plus_whole};
     if (detail::count(operands, placement_kind::partial_sum) < partials) return {{}, misuse::partial_without_rule};
@@ -196,11 +197,11 @@ struct linear : detail::labelled<Labels> {
 /// A sum of products of one element of each operand. A letter that the result lacks is summed.
 template <subscripts Labels>
 struct multilinear : detail::labelled<Labels> {
-  static constexpr verdict result(std::span<const placement> operands) noexcept {
+  static constexpr rule_result result(std::span<const placement> operands) noexcept {
     if (!detail::right_count(Labels, operands)) return {{}, misuse::operand_count};
     const std::size_t partials = detail::count_partial(operands);
     if (partials == 0) {
-      return detail::judge_unreduced(Labels, operands, {{placement_kind::partial_sum}});
+      return detail::result_of_whole_operands(Labels, operands, {{placement_kind::partial_sum}});
     }
     if (detail::count(operands, placement_kind::partial_sum) < partials) return {{}, misuse::partial_without_rule};
     if (partials > 1) return {{}, misuse::partial_times_partial};
@@ -215,8 +216,8 @@ struct multilinear : detail::labelled<Labels> {
 /// A sum along the letters that the result lacks, of any function of the operands' elements.
 template <subscripts Labels>
 struct sum_over : detail::labelled<Labels> {
-  static constexpr verdict result(std::span<const placement> operands) noexcept {
-    return detail::judge_reduction(Labels, operands, placement_kind::partial_sum);
+  static constexpr rule_result result(std::span<const placement> operands) noexcept {
+    return detail::result_of_reduction(Labels, operands, placement_kind::partial_sum);
   }
 };
 
@@ -232,8 +233,8 @@ struct maximum_over : detail::labelled<Labels> {
     return limits::has_infinity ? static_cast<T>(-limits::infinity()) : limits::lowest();
   }
 
-  static constexpr verdict result(std::span<const placement> operands) noexcept {
-    return detail::judge_reduction(Labels, operands, placement_kind::partial_other);
+  static constexpr rule_result result(std::span<const placement> operands) noexcept {
+    return detail::result_of_reduction(Labels, operands, placement_kind::partial_other);
   }
 };
 
@@ -241,8 +242,8 @@ struct maximum_over : detail::labelled<Labels> {
 /// stands for, so that slices of unequal lengths give the mean of the whole.
 template <subscripts Labels>
 struct mean_over : detail::labelled<Labels> {
-  static constexpr verdict result(std::span<const placement> operands) noexcept {
-    return detail::judge_reduction(Labels, operands, placement_kind::partial_mean);
+  static constexpr rule_result result(std::span<const placement> operands) noexcept {
+    return detail::result_of_reduction(Labels, operands, placement_kind::partial_mean);
   }
 };
 

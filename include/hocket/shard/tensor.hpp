@@ -87,12 +87,12 @@ constexpr auto known_part_sizes() noexcept {
 
 /// A value that is reset to `Value{}` when it is moved from.
 template <class Value>
-struct passed_on {
+struct reset_when_moved {
   Value value{};
 
-  explicit constexpr passed_on(const Value& given) noexcept : value(given) {}
-  constexpr passed_on(passed_on&& other) noexcept : value(std::exchange(other.value, Value{})) {}
-  constexpr passed_on& operator=(passed_on&& other) noexcept {
+  explicit constexpr reset_when_moved(const Value& given) noexcept : value(given) {}
+  constexpr reset_when_moved(reset_when_moved&& other) noexcept : value(std::exchange(other.value, Value{})) {}
+  constexpr reset_when_moved& operator=(reset_when_moved&& other) noexcept {
     value = std::exchange(other.value, Value{});
     return *this;
   }
@@ -400,9 +400,9 @@ class sharded_tensor {
 
   Mesh mesh_;
   sizes_type sizes_;
-  detail::passed_on<box<rank>> part_;
+  detail::reset_when_moved<box<rank>> part_;
   std::unique_ptr<T[]> owned_;  ///< null if the storage is the caller's
-  detail::passed_on<T*> data_;
+  detail::reset_when_moved<T*> data_;
   double count_ = std::numeric_limits<double>::quiet_NaN();  ///< NaN until it is set
 };
 
@@ -439,14 +439,14 @@ using placed_as = sharded_tensor<std::remove_const_t<typename Tensor::element_ty
 
 }  // namespace detail
 
-/// A tensor placed as in `Said`, a list of `on<"axis", placement>` and optionally `elsewhere<placement>`, in any order.
-/// The list must place every axis of the mesh.
-template <class T, class Extents, class Mesh, class... Said>
+/// A tensor placed as in `Requested`, a list of `on<"axis", placement>` and optionally `elsewhere<placement>`, in any
+/// order. The list must place every axis of the mesh.
+template <class T, class Extents, class Mesh, class... Requested>
 using tensor =
     sharded_tensor<T, typename detail::extents_must_be_extents<Extents>::type,
                    detail::mesh_after_extents<Mesh, Extents>,
                    typename detail::resolved_placements<typename detail::mesh_after_extents<Mesh, Extents>::axes, void,
-                                                        Said...>::type>;
+                                                        Requested...>::type>;
 
 namespace detail {
 

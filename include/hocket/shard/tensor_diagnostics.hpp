@@ -56,7 +56,7 @@ consteval sentence explain_wrong_mesh() {
 template <class Given, class Mesh>
   requires is_wrong_mesh<Given, Mesh>
 constexpr auto why_not_on_this() {
-  return in_words([] { return explain_wrong_mesh(); });
+  return make_explanation([] { return explain_wrong_mesh(); });
 }
 
 // ── The extents ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -74,7 +74,7 @@ consteval sentence explain_one_argument() {
 template <class Given, class Mesh, std::size_t Open>
   requires lacks_extents<Given, Mesh, Open> || is_wrong_mesh<Given, Mesh>
 constexpr auto why_not_of_this_alone() {
-  return in_words([] { return explain_one_argument<Given, Mesh, Open>(); });
+  return make_explanation([] { return explain_one_argument<Given, Mesh, Open>(); });
 }
 
 /// A type that is neither extents nor wrong extents that `given_extents` explains.
@@ -84,7 +84,7 @@ concept other_than_extents = !std::is_convertible_v<const Given&, Extents> && !e
 template <class Given, class Extents>
   requires other_than_extents<Given, Extents>
 constexpr auto why_no_extents() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "after the mesh, pass the extents that the tensor's type leaves open, in braces, and then the storage: "
            "tensor_type x(mesh, {3, 2}, storage), or x(mesh, {}, storage) if it leaves none open; a range of extents "
            "must be a std::array<std::size_t, n> or a std::span<const std::size_t>";
@@ -94,14 +94,14 @@ constexpr auto why_no_extents() {
 template <class First>
   requires extent_like<First>
 constexpr auto why_not_without_braces() {
-  return in_words([]() -> sentence { return "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})"; });
+  return make_explanation([]() -> sentence { return "a tensor's extents go in braces: tensor_type x(mesh, {3, 2})"; });
 }
 
 // ── The storage ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 template <class Element>
 constexpr auto why_not_at_a_pointer() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "a pointer does not state the number of elements: pass std::span(data, count), whose size is compared with "
            "that of this rank's part";
   });
@@ -117,7 +117,7 @@ concept other_than_storage = requires(Storage& storage) {
 template <class Storage, class T>
   requires other_than_storage<Storage, T>
 constexpr auto why_not_in_this_storage() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "a tensor's storage must be a contiguous range of the tensor's element type, writable unless that type is "
            "const, and not a temporary";
   });
@@ -140,7 +140,7 @@ consteval sentence explain_view() {
 template <class View, class T, std::size_t Rank>
   requires mdspan_like<View> && (!view_of_tensor<View, T, Rank>)
 constexpr auto why_not_over_this_view() {
-  return in_words([] { return explain_view<View, Rank>(); });
+  return make_explanation([] { return explain_view<View, Rank>(); });
 }
 
 // ── Another tensor ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -167,21 +167,21 @@ inline constexpr bool after_an_error =
 template <class From, class To>
   requires(!std::is_same_v<From, To> && !after_an_error<From, To>)
 constexpr auto why_not_made_of() {
-  return in_words([] { return explain_other_tensor<From, To>(); });
+  return make_explanation([] { return explain_other_tensor<From, To>(); });
 }
 
 // ── copy, borrow, fill ─────────────────────────────────────────────────────────────────────────────────────────────
 
 template <class Given>
 constexpr auto why_not_copied() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "hocket::copy copies only tensors: copy a range by its own constructor, or by std::copy";
   });
 }
 
 template <class Tensor>
 constexpr auto why_not_borrowed() {
-  return in_words([]() -> sentence {
+  return make_explanation([]() -> sentence {
     return "the storage of a temporary tensor ends before the borrowed tensor can be used: give the tensor a name, or "
            "use it without borrow";
   });
@@ -201,7 +201,7 @@ consteval sentence explain_not_written_to() {
 
 template <class Tensor>
 constexpr auto why_not_written_to() {
-  return in_words([] { return explain_not_written_to(); });
+  return make_explanation([] { return explain_not_written_to(); });
 }
 
 /// Whether `Value` can be called with the indices of an element of a tensor.
@@ -229,7 +229,7 @@ template <class Given, class Value>
   requires(tensor_type<Given> ? !(is_value_of_indices<Value, Given> && is_written_to<Given>)
                               : std::is_invocable_v<Value&, const std::array<std::size_t, 1>&>)
 constexpr auto why_not_filled() {
-  return in_words([] { return explain_fill<Given, Value>(); });
+  return make_explanation([] { return explain_fill<Given, Value>(); });
 }
 
 }  // namespace detail

@@ -142,7 +142,7 @@ template <class Endpoints>
 concept endpoint_group = requires(Endpoints& p, const Endpoints& c, typename Endpoints::sending& sending,
                                   typename Endpoints::receiving& receiving, message_id id, int peer, const void* data,
                                   void* buffer, std::size_t bytes, std::uint64_t handle, failure& fail,
-                                  std::span<const std::byte> words, control_message& received) {
+                                  std::span<const std::byte> payload, control_message& received) {
   /// True if ranks are threads: if one of them frees memory, others may still be reading it.
   { Endpoints::shares_address_space } -> std::convertible_to<bool>;
   /// True if `try_receive` may return memory other than `buffer`: then no buffer is required.
@@ -176,7 +176,7 @@ concept endpoint_group = requires(Endpoints& p, const Endpoints& c, typename End
 
   /// Sends a control message of at most `control_message::most_bytes`, in order and without waiting. Has no effect if
   /// the peer can't be reached.
-  { p.post(peer, words) } -> std::same_as<void>;
+  { p.post(peer, payload) } -> std::same_as<void>;
   /// True if no posted message needs this thread's help any more.
   { p.posted() } -> std::same_as<bool>;
   /// True if a control message has arrived; costs a load.

@@ -6,7 +6,7 @@
 
 struct causal_attention {
   static constexpr subscripts labels = "hTd,hTd,hTd->hTd";
-  static constexpr verdict result(std::span<const placement> operands) {
+  static constexpr rule_result result(std::span<const placement> operands) {
     return nonlinear<"hTd,hTd,hTd->hTd">::result(operands);
   }
 };

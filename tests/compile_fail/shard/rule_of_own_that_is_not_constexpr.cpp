@@ -6,6 +6,6 @@
 
 struct own_rule {
   static constexpr subscripts labels = "b->b";
-  static verdict result(std::span<const placement>) { return {{placement_kind::varying}}; }
+  static rule_result result(std::span<const placement>) { return {{placement_kind::varying}}; }
 };
 auto computed(const vector_on_tp<shard<0>>& x) { return apply(own_rule(), compute, x); }

@@ -6,7 +6,9 @@
 
 struct gated {
   static constexpr subscripts labels = "th,th->th";
-  static constexpr verdict result(std::span<const placement> operands) { return nonlinear<"th->th">::result(operands); }
+  static constexpr rule_result result(std::span<const placement> operands) {
+    return nonlinear<"th->th">::result(operands);
+  }
 };
 
 auto activate(const matrix_on_tp<shard<1>>& gate, const matrix_on_tp<shard<1>>& up) {

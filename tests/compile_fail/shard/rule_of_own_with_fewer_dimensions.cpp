@@ -6,7 +6,9 @@
 
 struct activation {
   static constexpr subscripts labels = "th->th";
-  static constexpr verdict result(std::span<const placement> operands) { return nonlinear<"t->t">::result(operands); }
+  static constexpr rule_result result(std::span<const placement> operands) {
+    return nonlinear<"t->t">::result(operands);
+  }
 };
 
 auto activate(const matrix_on_tp<shard<1>>& x) { return apply(activation(), compute, x); }

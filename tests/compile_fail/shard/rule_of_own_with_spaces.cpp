@@ -6,6 +6,6 @@
 
 struct own_rule {
   static constexpr subscripts labels = "b -> b";
-  static constexpr verdict result(std::span<const placement>) { return {{placement_kind::varying}}; }
+  static constexpr rule_result result(std::span<const placement>) { return {{placement_kind::varying}}; }
 };
 auto computed(const vector_on_tp<partial<sum>>& x) { return apply(own_rule(), compute, x); }

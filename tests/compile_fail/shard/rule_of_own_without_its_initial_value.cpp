@@ -7,7 +7,7 @@
 struct minimum_of_rows {
   static constexpr subscripts labels = "bh->b";
   using reduction = minimum;
-  static constexpr verdict result(std::span<const placement> operands) {
+  static constexpr rule_result result(std::span<const placement> operands) {
     return maximum_over<"bh->b">::result(operands);
   }
 };

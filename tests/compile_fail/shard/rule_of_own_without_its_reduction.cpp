@@ -6,7 +6,7 @@
 
 struct minimum_of_rows {
   static constexpr subscripts labels = "bh->b";
-  static constexpr verdict result(std::span<const placement> operands) {
+  static constexpr rule_result result(std::span<const placement> operands) {
     return maximum_over<"bh->b">::result(operands);
   }
 };

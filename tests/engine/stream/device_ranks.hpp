@@ -54,13 +54,13 @@ void combine_on_host(const Op& op, void* to, const std::vector<const void*>& fro
     for (const auto& each : prepared) sources.push_back(each.data());
     std::vector<partial> sums = prepared[0];
     if (from.size() > 1) {
-      hocket::kernel::element_kernel_of<Op, T>.many(&op, sums.data(), sources.data(), sources.size(), count);
+      hocket::kernel::element_kernel_of<Op, T>.combine_many(&op, sums.data(), sources.data(), sources.size(), count);
     }
     for (std::size_t i = 0; i < count; ++i) {
       static_cast<T*>(to)[i] = reduction::finish(op, sums[i], static_cast<int>(from.size()));
     }
   } else {
-    hocket::kernel::element_kernel_of<Op, T>.many(&op, to, from.data(), from.size(), count);
+    hocket::kernel::element_kernel_of<Op, T>.combine_many(&op, to, from.data(), from.size(), count);
   }
 }
 
@@ -110,7 +110,7 @@ template <class Op, class T>
 inline constexpr hocket::kernel::stream_kernel queue_kernel_of{.size = sizeof(T),
                                                                .finishes = hocket::reduction<Op, T>::prepares,
                                                                .most_sources = 256,
-                                                               .many = &combine_on_queue<Op, T>,
+                                                               .combine_many = &combine_on_queue<Op, T>,
                                                                .most_fused = 128,
                                                                .to_all = &combine_to_all_on_queue<Op, T>};
 

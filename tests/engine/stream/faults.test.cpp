@@ -350,7 +350,7 @@ TEST_CASE("failures to load or to launch a kernel are reported like failures of 
                {stage::enqueueing, true, plan::two_shot{}}};
   cases[0].element_kernel.load = cases[1].element_kernel.load = [](std::size_t) { return refused(); };
   cases[2].element_kernel.load = [](std::size_t sources) { return sources == 2 ? refused() : hocket::failure(); };
-  cases[3].element_kernel.many = [](void*, const void*, void*, const void* const*, std::size_t, std::size_t) {
+  cases[3].element_kernel.combine_many = [](void*, const void*, void*, const void* const*, std::size_t, std::size_t) {
     return refused();
   };
   cases[4].element_kernel.to_all = [](void*, const void*, void* const*, const void* const*, std::size_t, std::size_t) {

@@ -254,7 +254,7 @@ TEST_CASE("processes signal each other by words in host memory, and detect the e
   REQUIRE(::read(pipes[0], ticket.data(), ticket.size()) == static_cast<ssize_t>(ticket.size()));
   REQUIRE_FALSE(static_cast<bool>(words.open(0, {words.ticket(), ticket})));
   CHECK(words.arrived(1) == 7);
-  CHECK(words.blamed_by(1) == -1);
+  CHECK(words.culprit_named_by(1) == -1);
   ipc::process_watches watches(ipc::own_mark(), {ipc::own_mark(), mark});
   CHECK_FALSE(watches(1));
   ::kill(child, SIGKILL);

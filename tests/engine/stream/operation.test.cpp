@@ -241,7 +241,7 @@ TEST_CASE("a graph of plans with messages can be replayed") {
     const ipc::stream_handle stream = me.stream();
     device_case<double> ring, tree;
     hocket::failure found = ring.bind(me, plan::ring_all_reduce{}, 33, true, op);
-    if (!found) found = tree.bind(me, plan::double_tree{.pieces = 2}, 33, true, op);
+    if (!found) found = tree.bind(me, plan::double_tree{.chunks_per_half = 2}, 33, true, op);
     if (found) return found.message();
     for (auto* const each : {&ring, &tree}) std::fill_n(each->out, 33, 1.0 + me.rank());
     host_queue& queue = host_queue::of(stream);

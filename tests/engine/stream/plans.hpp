@@ -36,7 +36,7 @@ inline std::vector<hocket::plan::any_algorithm> plans_on(int ranks) {
                                        plan::ring_all_reduce{},
                                        plan::recursive_doubling{},
                                        plan::halving_doubling{},
-                                       plan::double_tree{.pieces = 3},
+                                       plan::double_tree{.chunks_per_half = 3},
                                        plan::ring_reduce_scatter{},
                                        plan::pairwise_reduce_scatter{},
                                        plan::recursive_halving_reduce_scatter{},

@@ -77,7 +77,7 @@ std::vector<Element> by_host_kernel(const Op& op, const std::vector<std::vector<
     from[k] = prepared[k].data();
   }
   std::vector<partial> sums(count);
-  hocket::kernel::element_kernel_of<Op, T>.many(&op, sums.data(), from, Sources, count);
+  hocket::kernel::element_kernel_of<Op, T>.combine_many(&op, sums.data(), from, Sources, count);
   std::vector<Element> result;
   for (const partial& sum : sums) {
     if constexpr (device::combination<Op, T, Sources, Kind>::prepares) {

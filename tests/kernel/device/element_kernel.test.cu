@@ -46,7 +46,8 @@ std::vector<T> by_host(const Op& op, const std::vector<std::vector<T>>& sources,
   std::vector<const void*> from;
   for (const auto& each : prepared) from.push_back(each.data());
   std::vector<partial> sums = prepared[0];
-  if (from.size() > 1) hocket::kernel::element_kernel_of<Op, T>.many(&op, sums.data(), from.data(), from.size(), count);
+  if (from.size() > 1)
+    hocket::kernel::element_kernel_of<Op, T>.combine_many(&op, sums.data(), from.data(), from.size(), count);
   std::vector<T> result;
   for (const partial& sum : sums) {
     if constexpr (reduction::prepares) {
@@ -161,7 +162,8 @@ void check_on_gpu(const char* name, const Op& op) {
       device_vector<T> result(count, 1);
       cudaStream_t stream = nullptr;
       check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-      CHECK_FALSE(device::stream_kernel_of<Op, T>.many(stream, &op, result.data(), from.data(), sources, count));
+      CHECK_FALSE(
+          device::stream_kernel_of<Op, T>.combine_many(stream, &op, result.data(), from.data(), sources, count));
       const std::vector<T> got = result.values();
       const std::vector<T> expected = by_host(op, values, count);
       INFO(name << ", " << sources << " sources: " << first_difference<T>(got, expected));
@@ -206,8 +208,9 @@ TEST_CASE("the table rejects more sources than it can hold, and does nothing for
   CHECK(element_kernel.size == sizeof(float));
   const std::vector<const void*> many(element_kernel.most_sources + 1);
   float to = 0;
-  CHECK(element_kernel.many(nullptr, &op, &to, many.data(), many.size(), 1).code == hocket::errc::invalid_argument);
-  CHECK_FALSE(element_kernel.many(nullptr, &op, &to, many.data(), many.size(), 0));
+  CHECK(element_kernel.combine_many(nullptr, &op, &to, many.data(), many.size(), 1).code ==
+        hocket::errc::invalid_argument);
+  CHECK_FALSE(element_kernel.combine_many(nullptr, &op, &to, many.data(), many.size(), 0));
 }
 
 TEST_CASE("the table's kernels give the host's bits", "[gpu]") {

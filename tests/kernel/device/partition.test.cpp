@@ -92,7 +92,7 @@ TEST_CASE("one buffer: each element is visited once, and each wide access is ali
           for (std::size_t g = 0; g < parts.groups; ++g) {
             aligned = aligned && (buffer.address + parts.group_begin(g) * t.size) % 16 == 0;
           }
-          grouped = grouped && parts.head < 16 && parts.loose() - parts.head < group;
+          grouped = grouped && parts.head < 16 && parts.ungrouped() - parts.head < group;
         }
         aligned = aligned && reads_within(parts, buffer);
       }
@@ -119,7 +119,7 @@ TEST_CASE("two buffers that are misaligned differently: no byte outside is read,
             const device::partition parts = device::cut(count, group, written, read);
             once = once && each_once(parts, 5);
             within = within && reads_within(parts, written) && reads_within(parts, read);
-            grouped = grouped && parts.loose() <= 15 + 4 * group + (group - 1);
+            grouped = grouped && parts.ungrouped() <= 15 + 4 * group + (group - 1);
           }
         }
       }

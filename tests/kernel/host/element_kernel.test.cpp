@@ -52,7 +52,7 @@ bool many_is_right(const Op& op, std::size_t sources, std::size_t count, std::si
   std::vector<const void*> from;
   for (auto& each : buffers) from.push_back(each.elements().data());
   guarded<T>& to = alias < 0 ? apart : buffers[static_cast<std::size_t>(alias)];
-  hocket::kernel::element_kernel_of<Op, T>.many(&op, to.elements().data(), from.data(), sources, count);
+  hocket::kernel::element_kernel_of<Op, T>.combine_many(&op, to.elements().data(), from.data(), sources, count);
   bool intact = apart.intact();
   for (std::size_t k = 0; k < sources; ++k) {
     intact = intact && buffers[k].intact();
@@ -67,8 +67,8 @@ bool two_is_right(const Op& op, std::size_t count, std::size_t offset, int alias
   const auto expected = fold(op, values, count);
   guarded<T> a(values[0], offset), b(values[1], 1 - offset % 2), apart(count);
   guarded<T>& to = alias < 0 ? apart : alias == 0 ? a : b;
-  hocket::kernel::element_kernel_of<Op, T>.two(&op, to.elements().data(), a.elements().data(), b.elements().data(),
-                                               count);
+  hocket::kernel::element_kernel_of<Op, T>.combine_two(&op, to.elements().data(), a.elements().data(),
+                                                       b.elements().data(), count);
   return a.intact() && b.intact() && apart.intact() && same_bytes<T>(to.elements(), expected);
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("an operation keeps its captured values") {
   const auto op = [factor](float a, float b) { return a + factor * b; };
   const float a[2] = {1, 2}, b[2] = {10, 20};
   float to[2];
-  hocket::kernel::element_kernel_of<decltype(op), float>.two(&op, to, a, b, 2);
+  hocket::kernel::element_kernel_of<decltype(op), float>.combine_two(&op, to, a, b, 2);
   CHECK(to[0] == 31);
   CHECK(to[1] == 62);
 }

@@ -27,7 +27,7 @@ std::string difference_of_last_call(const hocket::communicator<hocket::adaptor::
   }
   const hocket::plan::shape shape = run.plan.shape(run.ranks);
   const auto blocks = static_cast<std::uint32_t>(run.plan.collective().blocks(run.ranks));
-  const hocket::plan::layout layout(run.block_elements, blocks, shape.pieces);
+  const hocket::plan::layout layout(run.block_elements, blocks, shape.chunks_per_block);
   const unsigned length = run.plan.length(run.ranks, run.rank, 0);
   if (found.size() != length) {
     return std::to_string(found.size()) + " steps in the trace, the plan lists " + std::to_string(length);

@@ -37,7 +37,7 @@ TEST_CASE("a context scope uses the relaxed capture mode, and restores the previ
   alone one;
   {
     const ipc::context_scope scope(one.driver(), one.all.place(0).where);
-    CHECK(scope.said() == status::success);
+    CHECK(scope.entered() == status::success);
     CHECK(one.driver().mode() == ipc::capture_mode::relaxed);
   }
   CHECK(one.driver().mode() == ipc::capture_mode::of_all);

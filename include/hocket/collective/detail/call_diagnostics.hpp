@@ -147,7 +147,7 @@ struct message_form {
     using buffer = typename Arguments::template at<1>;
     if (!Arguments::template has<2>) return "the call needs (communicator, buffer, peer)";
     return first_of({Receives ? explain_output<buffer>() : explain_input<buffer>(), explain_elements_of<buffer>(),
-                     explain_peer<Arguments, 2>(), explain_said_tag<Arguments, 3>(),
+                     explain_peer<Arguments, 2>(), explain_tag_argument<Arguments, 3>(),
                      explain_options<message_options, Arguments, 4>()});
   }
 
@@ -166,7 +166,7 @@ struct exchange_form {
     if (!Arguments::template has<4>) return "the call needs (communicator, out, peer, in, peer)";
     return first_of({explain_input<sent>(), explain_peer<Arguments, 2>(), explain_output<received>(),
                      explain_elements_of<sent>(), explain_elements_of<received>(), explain_peer<Arguments, 4>(),
-                     explain_said_tag<Arguments, 5>(), explain_options<message_options, Arguments, 6>()});
+                     explain_tag_argument<Arguments, 5>(), explain_options<message_options, Arguments, 6>()});
   }
 
   template <class Arguments>

@@ -183,7 +183,7 @@ consteval sentence explain_device_one_way() {
   if (!is_device_buffer<typename Arguments::template plain<1>>) return "pass the buffer right after the communicator";
   return first_of({explain_one_buffer<Arguments, 1>(), Receives ? explain_device_output<element>() : sentence(),
                    explain_element<std::remove_const_t<element>>(), explain_peer<Arguments, 2>(),
-                   explain_said_tag<Arguments, 3>(), explain_device_options<message_options, Arguments, 4>()});
+                   explain_tag_argument<Arguments, 3>(), explain_device_options<message_options, Arguments, 4>()});
 }
 
 /// (communicator, out, peer, in, peer, tag, options, code)
@@ -193,7 +193,7 @@ consteval sentence explain_device_exchange() {
                    explain_device_pair<Arguments, 1, 3>(),
                    explain_element<std::remove_const_t<device_element_t<Arguments, 1>>>(),
                    explain_device_output<device_element_t<Arguments, 3>>(), explain_peer<Arguments, 4>(),
-                   explain_said_tag<Arguments, 5>(), explain_device_options<message_options, Arguments, 6>()});
+                   explain_tag_argument<Arguments, 5>(), explain_device_options<message_options, Arguments, 6>()});
 }
 
 }  // namespace detail

@@ -98,7 +98,7 @@ consteval sentence explain_explain() {
 template <class T, class... Given>
   requires(static_cast<bool>(explain_explain<T, argument_list<Given...>>()))
 constexpr auto why_not_explained() {
-  return in_words([] { return explain_explain<T, argument_list<Given...>>(); });
+  return make_explanation([] { return explain_explain<T, argument_list<Given...>>(); });
 }
 
 }  // namespace detail

@@ -28,7 +28,7 @@ namespace detail {
 template <class Calls, class Form, class... Arguments>
   requires(!std::is_invocable_v<const Calls&, Arguments...>)
 constexpr auto why_refused() {
-  return in_words([] { return explain_misuse<Form, Arguments...>(); });
+  return make_explanation([] { return explain_misuse<Form, Arguments...>(); });
 }
 
 /// `Calls` and one more, deleted overload for every call that matches none of theirs.

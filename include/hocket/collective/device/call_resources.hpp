@@ -36,7 +36,7 @@ class device_call_resources {
   device_call_resources& operator=(const device_call_resources&) = delete;
   ~device_call_resources() {
     for (lane_in_use& each : in_use_) {
-      if (each.lane != nullptr) lanes_->give_back(std::move(each.lane));
+      if (each.lane != nullptr) lanes_->return_lane(std::move(each.lane));
     }
   }
 
@@ -59,13 +59,13 @@ class device_call_resources {
     }
     lanes_ = &state.attributes().template get<cuda_ipc::staging_lanes<Driver>>();
     failure misuse;
-    complaint_ = examine(buffers, lanes, misuse);
+    deferred_failure_ = examine(buffers, lanes, misuse);
     return misuse;
   }
 
   /// Enters the stream's context for the lifetime of `scope`. Returns why the call ends, if it does.
   failure enter(std::optional<cuda_ipc::context_scope<Driver>>& scope) {
-    if (complaint_) return std::exchange(complaint_, failure());
+    if (deferred_failure_) return std::exchange(deferred_failure_, failure());
     scope.emplace(driver(), context_);
     return scope->refused();
   }
@@ -121,15 +121,15 @@ class device_call_resources {
 
   failure examine(std::span<const buffer> buffers, std::size_t lanes, failure& misuse) {
     if (failure found = lanes_->find(through_)) return found;
-    cuda_ipc::status said = driver().stream_get_ctx(stream_, &context_);
-    if (said != cuda_ipc::status::success)
-      return status_failure(driver(), "asking the driver for the stream's context", said);
+    cuda_ipc::status returned = driver().stream_get_ctx(stream_, &context_);
+    if (returned != cuda_ipc::status::success)
+      return status_failure(driver(), "asking the driver for the stream's context", returned);
     const cuda_ipc::context_scope scope(driver(), context_);
     if (failure found = scope.refused()) return found;
     auto capturing = cuda_ipc::capture_status::none;
-    said = driver().stream_is_capturing(stream_, &capturing);
-    if (said != cuda_ipc::status::success)
-      return status_failure(driver(), "asking the driver whether the stream is being captured", said);
+    returned = driver().stream_is_capturing(stream_, &capturing);
+    if (returned != cuda_ipc::status::success)
+      return status_failure(driver(), "asking the driver whether the stream is being captured", returned);
     if (capturing != cuda_ipc::capture_status::none) {
       misuse = make_failure(
           errc::invalid_argument,
@@ -147,7 +147,7 @@ class device_call_resources {
       return {};
     }
     for (std::size_t i = 0; i < lanes; ++i) {
-      if (failure found = lanes_->take({through_, context_}, in_use_[i].lane)) return found;
+      if (failure found = lanes_->acquire_lane({through_, context_}, in_use_[i].lane)) return found;
     }
     return {};
   }
@@ -157,7 +157,7 @@ class device_call_resources {
   cuda_ipc::context_handle context_ = nullptr;
   cuda_ipc::staging_lanes<Driver>* lanes_ = nullptr;
   std::array<lane_in_use, most_lanes> in_use_;
-  failure complaint_;
+  failure deferred_failure_;
 };
 
 }  // namespace detail

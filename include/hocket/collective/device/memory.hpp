@@ -142,9 +142,9 @@ inline const char* tag_for(cuda_ipc::memory_space what) noexcept {
 }
 
 /// Returns the error for a non-empty buffer whose memory is not of the kind that its tag names.
-HOCKET_COLD inline failure wrong_tag(const char* buffer, const void* data, cuda_ipc::memory_space said,
+HOCKET_COLD inline failure wrong_tag(const char* buffer, const void* data, cuda_ipc::memory_space declared,
                                      cuda_ipc::memory_space is) {
-  std::string text = std::string(buffer) + " was passed as " + tag_for(said) + " and ";
+  std::string text = std::string(buffer) + " was passed as " + tag_for(declared) + " and ";
   if (data == nullptr) {
     text += "is a null pointer, though its size is not 0: check that its allocation succeeded";
   } else if (is == cuda_ipc::memory_space::plain) {

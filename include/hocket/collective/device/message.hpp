@@ -187,10 +187,10 @@ class staged_sending : public staged_direction<State, Driver> {
   /// Advances the direction. The stream's context must be current.
   failure advance(message_turn<State>& turn, bool& moved) {
     failure found = this->is_direct_ ? this->await_stream() : this->resources_.follow(this->lane_);
-    if (!found && (this->reached_ || !this->is_direct_)) found = bring();
+    if (!found && (this->reached_ || !this->is_direct_)) found = begin_copies_to_host();
     if (!found) found = send(turn, moved);
-    while (!found && drained_ < sent_ && under_way(drained_)->drained(this->state_)) {
-      under_way(drained_++).reset();
+    while (!found && drained_ < sent_ && send_slot(drained_)->drained(this->state_)) {
+      send_slot(drained_++).reset();
       moved = true;
     }
     this->waits_ = sent_ == drained_ && !held_;
@@ -199,25 +199,26 @@ class staged_sending : public staged_direction<State, Driver> {
   }
 
  private:
-  std::optional<outgoing_message<State>>& under_way(std::uint32_t chunk) noexcept {
-    return under_way_[chunk % under_way_.size()];
+  std::optional<outgoing_message<State>>& send_slot(std::uint32_t chunk) noexcept {
+    return send_slots_[chunk % send_slots_.size()];
   }
 
   /// Begins copies to the host while slots are free. In a direct buffer, chunks count as copied.
-  failure bring() {
-    while (brought_ < this->chunks_.count() && brought_ < drained_ + this->slots) {
+  failure begin_copies_to_host() {
+    while (copies_begun_ < this->chunks_.count() && copies_begun_ < drained_ + this->slots) {
       if (!this->is_direct_) {
         bool ready = false;
-        failure found = this->lane().prepare(brought_ % this->slots, this->chunks_.largest(), ready);
+        failure found = this->lane().prepare(copies_begun_ % this->slots, this->chunks_.largest(), ready);
         if (found || !ready) return found;
-        const std::span<const std::byte> theirs = part(brought_);
+        const std::span<const std::byte> theirs = part(copies_begun_);
         if (!theirs.empty()) {
-          found = this->lane().copy_down(this->lane().memory(brought_ % this->slots), theirs.data(), theirs.size());
+          found =
+              this->lane().copy_down(this->lane().memory(copies_begun_ % this->slots), theirs.data(), theirs.size());
         }
-        if (!found) found = this->lane().note_down(brought_ % this->slots);
+        if (!found) found = this->lane().note_down(copies_begun_ % this->slots);
         if (found) return found;
       }
-      ++brought_;
+      ++copies_begun_;
     }
     return {};
   }
@@ -225,14 +226,14 @@ class staged_sending : public staged_direction<State, Driver> {
   /// Sends the chunks that have been copied to the host, in order.
   failure send(message_turn<State>& turn, bool& moved) {
     held_ = false;
-    while (sent_ < brought_) {
+    while (sent_ < copies_begun_) {
       bool ready = this->is_direct_;
       failure found;
       if (!ready) found = this->lane().is_down(sent_ % this->slots, ready);
       if (found || !ready) return found;
       held_ = true;
       if (!turn.may_send()) return found;
-      auto& message = under_way(sent_);
+      auto& message = send_slot(sent_);
       if (!message) message.emplace();
       const std::byte* const from = this->is_direct_ ? part(sent_).data() : this->lane().memory(sent_ % this->slots);
       if (!message->begin(this->state_, this->peer_, this->id_, {from, part(sent_).size()}, found)) return found;
@@ -248,11 +249,11 @@ class staged_sending : public staged_direction<State, Driver> {
   }
 
   const std::span<const std::byte> bytes_;
-  std::uint32_t brought_ = 0;  ///< chunks whose copy to the host has begun
+  std::uint32_t copies_begun_ = 0;  ///< chunks whose copy to the host has begun
   std::uint32_t sent_ = 0;
   std::uint32_t drained_ = 0;  ///< sent chunks that the peer no longer needs
   bool held_ = false;          ///< a chunk waits for the peer, or for an earlier message
-  std::array<std::optional<outgoing_message<State>>, cuda_ipc::staging_slots> under_way_;
+  std::array<std::optional<outgoing_message<State>>, cuda_ipc::staging_slots> send_slots_;
 };
 
 template <class State, class Driver>
@@ -269,7 +270,7 @@ class staged_receiving : public staged_direction<State, Driver> {
     for (bool more = true; more && !found;) {
       more = false;
       found = receive(turn, more);
-      if (!found) found = take_up(more);
+      if (!found) found = begin_copies_to_device(more);
       moved = moved || more;
     }
     if (found || taken_ < this->chunks_.count()) return found;
@@ -303,7 +304,7 @@ class staged_receiving : public staged_direction<State, Driver> {
   }
 
   /// Begins copies of received chunks to the device.
-  failure take_up(bool& moved) {
+  failure begin_copies_to_device(bool& moved) {
     if (this->is_direct_) {
       taken_ = received_;
       return {};

@@ -74,7 +74,7 @@ struct staged_call_spec : device_call_spec<Driver> {
     if (this->host.blocks.lengths == block_lengths::known_to_pairs) return;
     const std::size_t chunk = std::min(whole.layout.block_size(), whole.segment_elements);
     const std::size_t block = block_length(whole.layout.blocks());
-    whole.layout = {block, whole.layout.blocks(), whole.layout.pieces()};
+    whole.layout = {block, whole.layout.blocks(), whole.layout.chunks_per_block()};
     whole.segment_elements = std::max<std::size_t>(chunk, 1);
     if (HOCKET_MISMATCH_DETECTION) whole.signature = mix(mix(whole.signature, block), whole.segment_elements);
   }
@@ -133,13 +133,13 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     if (failure found = resources_->follow()) return fail(std::move(found));
     bool moved = false;
     for (;;) {
-      if (failure found = bring(moved)) return fail(std::move(found));
+      if (failure found = begin_copies_to_host(moved)) return fail(std::move(found));
       if (failure found = begin_part(moved)) return fail(std::move(found));
       if (!part_) break;
       const machine_status status = part_->poll();
       if (status == machine_status::failed || status == machine_status::progressed) return status;
       if (status == machine_status::blocked) return moved ? machine_status::progressed : status;
-      if (failure found = take_back()) return fail(std::move(found));
+      if (failure found = begin_copies_to_device()) return fail(std::move(found));
       moved = true;
       if (taken_ == chunks_) return end();
     }
@@ -212,19 +212,19 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   }
 
   /// Begins copies to the host while slots are free.
-  failure bring(bool& moved) {
-    while (brought_ < chunks_ && brought_ < taken_ + slots) {
+  failure begin_copies_to_host(bool& moved) {
+    while (copies_begun_ < chunks_ && copies_begun_ < taken_ + slots) {
       bool ready = false;
-      failure found = lane().prepare(brought_ % slots, slot_bytes_, ready);
+      failure found = lane().prepare(copies_begun_ % slots, slot_bytes_, ready);
       if (found || !ready) return found;
       const auto down = [&](void* theirs, void* slot, std::size_t bytes) {
         return lane().copy_down(slot, theirs, bytes);
       };
-      if (in_.is_copied) found = each_block(in_, brought_, down);
-      if (!found && out_.is_copied && reads_out()) found = each_block(out_, brought_, down);
-      if (!found) found = lane().note_down(brought_ % slots);
+      if (in_.is_copied) found = each_block(in_, copies_begun_, down);
+      if (!found && out_.is_copied && reads_out()) found = each_block(out_, copies_begun_, down);
+      if (!found) found = lane().note_down(copies_begun_ % slots);
       if (found) return found;
-      ++brought_;
+      ++copies_begun_;
       moved = true;
     }
     return {};
@@ -232,12 +232,12 @@ class staged_call_spec<Driver>::operation_state final : public operation {
 
   /// Begins the host call on the next chunk, if that has been copied.
   failure begin_part(bool& moved) {
-    if (part_ || taken_ == brought_) return {};
+    if (part_ || taken_ == copies_begun_) return {};
     bool ready = false;
     failure found = lane().is_down(taken_ % slots, ready);
     if (found || !ready) return found;
     planned_call call = call_;
-    call.layout = {size_of(taken_), call_.layout.blocks(), call_.layout.pieces()};
+    call.layout = {size_of(taken_), call_.layout.blocks(), call_.layout.chunks_per_block()};
     call.part_number = first_ + taken_;
     host_call part = host_;
     part.in = chunk_begin(in_);
@@ -265,7 +265,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   }
 
   /// Begins copies of a completed chunk to the device.
-  failure take_back() {
+  failure begin_copies_to_device() {
     part_.reset();
     failure found;
     if (out_.is_copied && writes_out()) {
@@ -302,8 +302,8 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   side out_;
   std::vector<std::size_t> in_sizes_, out_sizes_;  ///< of the blocks in the current chunk
   std::size_t slot_bytes_ = 0;
-  std::uint32_t brought_ = 0;  ///< chunks whose copy to the host has begun
-  std::uint32_t taken_ = 0;    ///< chunks whose copy back has begun
+  std::uint32_t copies_begun_ = 0;  ///< chunks whose copy to the host has begun
+  std::uint32_t taken_ = 0;         ///< chunks whose copy back has begun
   std::optional<host_operation<State>> part_;
   bool joined_ = false;
   failure cause_;

@@ -273,7 +273,7 @@ consteval sentence explain_peer() {
 }
 
 template <class Arguments, std::size_t I>
-consteval sentence explain_said_tag() {
+consteval sentence explain_tag_argument() {
   if (!is_or_missing<Arguments, I, tag>) {
     return "pass the tag as hocket::tag{7}; before with(...) it can't be omitted: pass hocket::tag{0}";
   }

@@ -148,13 +148,13 @@ inline std::size_t* write_offsets(std::size_t* to, std::span<const std::size_t> 
 
 /// Returns a borrowed buffer to the communicator. If there is no memory to store it for later calls, it is freed.
 template <class State>
-void give_back(State& state, growing_buffer& lent) noexcept {
+void return_buffer(State& state, growing_buffer& lent) noexcept {
 #if HOCKET_HAS_EXCEPTIONS
   try {
-    state.give_back(std::move(lent));
+    state.return_buffer(std::move(lent));
   } catch (const std::bad_alloc&) {}
 #else
-  state.give_back(std::move(lent));
+  state.return_buffer(std::move(lent));
 #endif
 }
 
@@ -168,16 +168,16 @@ class block_places {
     const std::size_t count = blocks.counts.size() + blocks.received.size() + 2;
     auto* const sent = reinterpret_cast<std::size_t*>(offsets_.get(count * sizeof(std::size_t)));
     std::size_t* const received = write_offsets(sent, blocks.counts);
-    in_ = plan::layout::given(sent, call.layout.blocks(), call.layout.pieces());
+    in_ = plan::layout::given(sent, call.layout.blocks(), call.layout.chunks_per_block());
     has_two_ = blocks.lengths == block_lengths::known_to_pairs;
     if (!has_two_) return;
     write_offsets(received, blocks.received);
-    out_ = plan::layout::given(received, call.layout.blocks(), call.layout.pieces());
+    out_ = plan::layout::given(received, call.layout.blocks(), call.layout.chunks_per_block());
   }
   block_places(const block_places&) = delete;
   block_places& operator=(const block_places&) = delete;
   ~block_places() {
-    if (in_.has_given_lengths()) give_back(state_, offsets_);
+    if (in_.has_given_lengths()) return_buffer(state_, offsets_);
   }
 
   const plan::layout& layout() const noexcept { return in_; }

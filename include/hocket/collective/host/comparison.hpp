@@ -51,7 +51,7 @@ inline std::uint64_t description_of(const planned_call& call, std::uint32_t firs
   result = describe_further(result, call.plan.name());
   result = describe_further(result, call.types);
   result = describe_further(result, call.layout.block_size());
-  result = describe_further(result, call.layout.pieces());
+  result = describe_further(result, call.layout.chunks_per_block());
   result = describe_further(result, call.signature);  // includes counts per rank
   return describe_further(result, call.checksummed ? 1U : 0U);
 }
@@ -95,7 +95,7 @@ class compared_operation_state final : public operation {
                                  .costs = state.domain()->costs()};
     const plan::any_algorithm chosen = selection::table(asked).best().make(0);
     return {chosen,
-            {1, static_cast<std::uint32_t>(state.size()), chosen.shape(state.size()).pieces},
+            {1, static_cast<std::uint32_t>(state.size()), chosen.shape(state.size()).chunks_per_block},
             &kernel::copy_kernel_of<std::uint64_t>,
             nullptr,
             reinterpret_cast<const std::byte*>(&own_),

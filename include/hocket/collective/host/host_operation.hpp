@@ -60,7 +60,7 @@ class host_operation final : public operation {
         run_(state, bind(call, planned, observer, on_device), planned) {}
 
   ~host_operation() override {
-    if (prepares_ != nullptr) give_back(state_, buffer_);
+    if (prepares_ != nullptr) return_buffer(state_, buffer_);
   }
 
   machine_status advance() override {

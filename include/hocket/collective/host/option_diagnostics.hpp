@@ -238,7 +238,7 @@ consteval sentence explain_given_options() {
 template <class Family, class Given>
   requires(static_cast<bool>(explain_given_options<Family, Given>()))
 constexpr auto why_not_options_of() {
-  return in_words([] { return explain_given_options<Family, Given>(); });
+  return make_explanation([] { return explain_given_options<Family, Given>(); });
 }
 
 }  // namespace detail

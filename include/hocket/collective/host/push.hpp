@@ -299,7 +299,7 @@ template <class State, class Op, class T>
 HOCKET_ALWAYS_INLINE outcome exchange(State& state, std::span<const T> in, std::span<T> out, const Op& op,
                                       std::uint32_t signature, const call_settings& settings,
                                       const std::source_location& site) {
-  [[maybe_unused]] const end_reporter told(state);
+  [[maybe_unused]] const end_reporter reporter(state);
   pushed how = pushed::not_begun;
   if (settings.observer.on_step == nullptr) {
     how = exchange_fast_path(state, in.data(), out.data(), out.size(), op, signature, site);

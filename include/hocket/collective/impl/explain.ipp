@@ -44,7 +44,7 @@ inline std::string remark_on(const selection::candidate& row, const selection::c
   if (named.name.empty() ? &row == &best : named.name == row.name) {
     return &row == &best ? "<- chosen: the cheapest by the model" : "<- chosen: named by with(...)";
   }
-  return row.verdict != nullptr ? row.verdict : "";
+  return row.unusable_reason != nullptr ? row.unusable_reason : "";
 }
 
 inline std::string explain_table(const selection::query& asked, const named_algorithm& named) {

@@ -56,15 +56,15 @@ communicator_state<Domain>::communicator_state(std::shared_ptr<Domain> through, 
 
 template <class Domain>
 communicator_state<Domain>::~communicator_state() {
-  if (aborted() && !cause_) revoke_undelivered(take_abort());
+  if (aborted() && !cause_) revoke_undelivered(consume_abort());
   if (recorder_.directory().empty()) return;
-  if (const auto told = cause_ ? std::nullopt : last_revocation(*endpoints_, size_)) record_revocation(*told);
+  if (const auto details = cause_ ? std::nullopt : last_revocation(*endpoints_, size_)) record_revocation(*details);
   if (recorder_.due()) recorder_.record_on_leaving(calls_, cause_);
 }
 
 template <class Domain>
-growing_buffer& communicator_state<Domain>::landing(unsigned slot, unsigned lane) {
-  auto& buffers = landing_[slot];
+growing_buffer& communicator_state<Domain>::receive_buffer(unsigned slot, unsigned lane) {
+  auto& buffers = receive_buffers_[slot];
   if (buffers.size() <= lane) buffers.resize(lane + 1);
   return buffers[lane];
 }
@@ -78,7 +78,7 @@ growing_buffer communicator_state<Domain>::borrow() {
 }
 
 template <class Domain>
-void communicator_state<Domain>::give_back(growing_buffer buffer) {
+void communicator_state<Domain>::return_buffer(growing_buffer buffer) {
   spare_.push_back(std::move(buffer));
 }
 
@@ -108,14 +108,14 @@ void communicator_state<Domain>::retire(failure cause) {
 }
 
 template <class Domain>
-void communicator_state<Domain>::accept_revocation(const revocation& told) {
+void communicator_state<Domain>::accept_revocation(const revocation& details) {
   if (cause_) return;
-  record_revocation(told);
-  end(told);
+  record_revocation(details);
+  end(details);
 }
 
 template <class Domain>
-failure communicator_state<Domain>::take_cause() {
+failure communicator_state<Domain>::consume_cause() {
   if (!std::exchange(delivered_, true)) return cause_;
   return make_failure(errc::revoked, "an earlier operation failed: " + cause_.code.message() + ": " + cause_.quoted(),
                       {.peer = cause_.context.peer});
@@ -128,17 +128,17 @@ void communicator_state<Domain>::abort() noexcept {
 }
 
 template <class Domain>
-HOCKET_NO_INLINE failure communicator_state<Domain>::take_abort() {
+HOCKET_NO_INLINE failure communicator_state<Domain>::consume_abort() {
   aborted_.store(false, std::memory_order_relaxed);
   return make_failure(errc::aborted, "abort() was called on this communicator");
 }
 
 template <class Domain>
-void communicator_state<Domain>::record_revocation(const revocation& told) {
-  const std::string reporter = told.reporter < 0 ? std::string() : concat({"rank ", told.reporter, " reports: "});
-  cause_ = make_failure(static_cast<errc>(told.code), reporter + told.reason,
-                        {.peer = told.culprit >= 0 ? told.culprit : told.reporter});
-  recorder_.note_failure(told.reporter);
+void communicator_state<Domain>::record_revocation(const revocation& details) {
+  const std::string reporter = details.reporter < 0 ? std::string() : concat({"rank ", details.reporter, " reports: "});
+  cause_ = make_failure(static_cast<errc>(details.code), reporter + details.reason,
+                        {.peer = details.culprit >= 0 ? details.culprit : details.reporter});
+  recorder_.note_failure(details.reporter);
 }
 
 template <class Domain>
@@ -175,11 +175,11 @@ void communicator_state<Domain>::expedite() noexcept {
 }
 
 template <class Domain>
-void communicator_state<Domain>::notify_peers(const std::vector<std::byte>& words, int lost,
+void communicator_state<Domain>::notify_peers(const std::vector<std::byte>& payload, int lost,
                                               std::chrono::nanoseconds longest) {
   constexpr int few = 32;
   const auto tell = [&](int peer) {
-    if (peer != rank_ && peer != lost) endpoints_->post(peer, words);
+    if (peer != rank_ && peer != lost) endpoints_->post(peer, payload);
   };
   if (has_windows() || size_ <= few) {
     for (int peer = 0; peer < size_; ++peer) tell(peer);

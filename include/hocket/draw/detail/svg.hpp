@@ -150,7 +150,7 @@ class svg_writer {
     close(style);
   }
 
-  void words(point at, std::string_view what, std::string_view style) {
+  void caption(point at, std::string_view what, std::string_view style) {
     hocket::detail::append(text_, {"<text", attribute("x", at.x), attribute("y", at.y), ' '});
     text_ += style;
     hocket::detail::append(text_, {'>', escaped(what), "</text>\n"});

@@ -41,7 +41,8 @@ struct stream_binding {
 
 inline plan::layout layout_of(const stream_binding& bound, int ranks) {
   const plan::shape shape = bound.plan.shape(ranks);
-  return {bound.block_elements, static_cast<std::uint32_t>(bound.plan.collective().blocks(ranks)), shape.pieces};
+  return {bound.block_elements, static_cast<std::uint32_t>(bound.plan.collective().blocks(ranks)),
+          shape.chunks_per_block};
 }
 
 /// Returns the range, in bytes of the whole vector, that the buffer `where` of rank `rank` holds.
@@ -51,7 +52,7 @@ inline plan::extent bytes_of(const stream_binding& bound, plan::region where, in
 }
 
 /// Returns whether `in` is the same memory as its part of `out`; sets `wrong` if the two overlap in any other way.
-inline bool lies_in_place(const stream_binding& bound, int ranks, int rank, failure& wrong) {
+inline bool has_in_place_input(const stream_binding& bound, int ranks, int rank, failure& wrong) {
   const plan::extent in = bytes_of(bound, plan::region::in, ranks, rank);
   const plan::extent out = bytes_of(bound, plan::region::out, ranks, rank);
   if (bound.in == 0 || in.size == 0 || out.size == 0) return false;
@@ -70,37 +71,37 @@ inline std::string refused_by_streams(const stream_binding& bound, const plan::a
   using plan::action_kind;
   const plan::layout layout = layout_of(bound, ranks);
   const plan::collective_kind collective = bound.plan.collective().kind;
-  if (each.what == action_kind::push)
+  if (each.kind == action_kind::push)
     return "pushes, which streams do not support: use one_shot for small vectors on devices";
   if (each.from == plan::region::inbox)
     return "uses an inbox, which streams do not support: choose one_shot, two_shot or direct";
-  const bool flags = each.what == action_kind::signal || each.what == action_kind::wait;
+  const bool flags = each.kind == action_kind::signal || each.kind == action_kind::wait;
   if (flags && shape.lanes != 1) {
     return "uses signals in " + std::to_string(shape.lanes) +
            " lanes, but a stream runs one lane: choose a plan with one lane";
   }
   if (flags && each.tag >= tags)
     return "uses an invalid tag: number the tags from 0, because there are only " + std::to_string(tags) + " tags";
-  const bool to_all = flags || each.what == action_kind::copy || each.what == action_kind::load_reduce;
+  const bool to_all = flags || each.kind == action_kind::copy || each.kind == action_kind::load_reduce;
   if (each.peer >= ranks || each.peer < (to_all ? plan::all_peers : 0))
     return "names a peer that is not a rank of the communicator";
   if (each.count > 0 && each.chunk + each.count > layout.chunk_count())
     return "uses a chunk beyond the number of chunks that its shape defines";
-  const int read = each.what == action_kind::load ? each.peer : rank;
+  const int read = each.kind == action_kind::load ? each.peer : rank;
   if (!fits(each.from, each.from_at, each, layout, collective, shape.scratch, read) ||
       !fits(each.to, each.to_at, each, layout, collective, shape.scratch, rank)) {
     return "reads or writes beyond the end of a buffer, or of the scratch memory that its shape requests";
   }
   if (const char* const fault = fault_of(each, rank, shape.peer_pointers))
     return "has an invalid action: " + std::string(fault);
-  if (each.what != action_kind::load_reduce && each.what != action_kind::receive_reduce) return {};
-  if (bound.element_kernel->many == nullptr)
+  if (each.kind != action_kind::load_reduce && each.kind != action_kind::receive_reduce) return {};
+  if (bound.element_kernel->combine_many == nullptr)
     return "combines elements, but this call has no operation: choose a plan that only moves them";
-  if (bound.element_kernel->finishes && (each.what == action_kind::receive_reduce || each.from != plan::region::in)) {
+  if (bound.element_kernel->finishes && (each.kind == action_kind::receive_reduce || each.from != plan::region::in)) {
     return "combines partial results, but an operation that prepares and finishes combines all in one step on devices: "
            "choose one_shot, two_shot or direct";
   }
-  const std::size_t sources = each.what == action_kind::receive_reduce ? 2 : static_cast<std::size_t>(ranks);
+  const std::size_t sources = each.kind == action_kind::receive_reduce ? 2 : static_cast<std::size_t>(ranks);
   if (sources <= bound.element_kernel->most_sources) return {};
   return "combines the contributions of " + std::to_string(sources) +
          " ranks in one step, but kernels combine at most " + std::to_string(bound.element_kernel->most_sources);
@@ -134,7 +135,7 @@ inline failure refused_by_streams(const stream_binding& bound, int ranks, int ra
 inline bool combines_messages(const plan::merged_lanes& order, int rank) {
   const auto& steps = order.steps[static_cast<std::size_t>(rank)];
   return std::any_of(steps.begin(), steps.end(),
-                     [](const plan::merged_step& each) { return each.what.what == plan::action_kind::receive_reduce; });
+                     [](const plan::merged_step& each) { return each.what.kind == plan::action_kind::receive_reduce; });
 }
 
 /// Returns why one launch can't combine for all ranks; no failure if it can.
@@ -155,7 +156,7 @@ inline failure refused_fused(const stream_binding& bound, int ranks, bool one_de
 inline bool is_read_by_peers(const plan::merged_lanes& order, plan::region where) {
   for (const auto& steps : order.steps) {
     for (const plan::merged_step& each : steps) {
-      const plan::action_kind what = each.what.what;
+      const plan::action_kind what = each.what.kind;
       const bool reads =
           what == plan::action_kind::load || what == plan::action_kind::load_reduce || what == plan::action_kind::send;
       if (reads && each.what.from == where && each.what.count > 0) return true;

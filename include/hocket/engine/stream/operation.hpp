@@ -54,9 +54,9 @@ class stream_operation {
                       std::unique_ptr<stream_operation>& result) {
     std::unique_ptr<stream_operation> made(new stream_operation(on, std::move(bound)));
     const auto ranks = static_cast<std::size_t>(on.size());
-    std::vector<std::vector<std::byte>> told;
-    if (failure found = cuda_ipc::detail::decode_answers(exchange(made->offer()), ranks, told)) return found;
-    if (failure found = cuda_ipc::detail::agreed(made->accept(told), ranks, exchange)) return found;
+    std::vector<std::vector<std::byte>> contributions;
+    if (failure found = cuda_ipc::detail::decode_answers(exchange(made->offer()), ranks, contributions)) return found;
+    if (failure found = cuda_ipc::detail::agreed(made->accept(contributions), ranks, exchange)) return found;
     on.admit(*made->in_flight_);
     result = std::move(made);
     return {};
@@ -73,7 +73,7 @@ class stream_operation {
     if (!found) found = group_.check(stream, capturing, misuse);
     if (misuse) return misuse;
     if (!found) found = enqueue(stream, capturing);
-    return found ? group_.give_up(capturing ? nullptr : stream, std::move(found)) : failure();
+    return found ? group_.end_failed_group(capturing ? nullptr : stream, std::move(found)) : failure();
   }
 
   /// Waits until it is complete on this rank: see `group::finish`.
@@ -95,19 +95,19 @@ class stream_operation {
   // ── Binding ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   std::vector<std::byte> offer() {
-    std::vector<std::byte> told;
-    const failure found = prepare(told);
-    return cuda_ipc::detail::encode_answer(found, told);
+    std::vector<std::byte> contribution;
+    const failure found = prepare(contribution);
+    return cuda_ipc::detail::encode_answer(found, contribution);
   }
 
-  failure prepare(std::vector<std::byte>& told) {
+  failure prepare(std::vector<std::byte>& contribution) {
     const int ranks = group_.size();
     if (failure found = group_.usable()) return found;
     if (bound_.refused) return bound_.refused;
     failure wrong = bound_.fused ? refused_fused(bound_, ranks, group_.one_device())
                                  : refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
     if (wrong) return wrong;
-    in_place_ = lies_in_place(bound_, ranks, group_.rank(), wrong) && !bound_.fused;
+    in_place_ = has_in_place_input(bound_, ranks, group_.rank(), wrong) && !bound_.fused;
     if (in_place_) {
       bound_.plan = bound_.plan.for_in_place();
       wrong = refused_by_streams(bound_, ranks, group_.rank(), cuda_ipc::word_layout::tags);
@@ -121,11 +121,11 @@ class stream_operation {
                               "' has waits, signals or messages without a counterpart: see plan::prove");
     }
     has_messages_ = !order_.messages.empty();
-    bootstrap::detail::append_integer(told, signature());
-    if (failure found = offer_buffer(plan::region::in, bound_.in, told)) return found;
-    if (failure found = offer_buffer(plan::region::out, bound_.out, told)) return found;
+    bootstrap::detail::append_integer(contribution, signature());
+    if (failure found = offer_buffer(plan::region::in, bound_.in, contribution)) return found;
+    if (failure found = offer_buffer(plan::region::out, bound_.out, contribution)) return found;
     if (failure found = allocate_scratch()) return found;
-    return offer_buffer(plan::region::scratch, in_flight_->peer_visible, told);
+    return offer_buffer(plan::region::scratch, in_flight_->peer_visible, contribution);
   }
 
   /// Allocates scratch memory. Peers can read it only if the plan sends from it.
@@ -152,15 +152,15 @@ class stream_operation {
   }
 
   /// Appends a handle of the buffer, if peers read it and it is not empty.
-  failure offer_buffer(plan::region which, std::uint64_t data, std::vector<std::byte>& told) {
+  failure offer_buffer(plan::region which, std::uint64_t data, std::vector<std::byte>& contribution) {
     const std::size_t bytes = bytes_of_region(which, group_.rank());
     const bool needed = group_.size() > 1 && data != 0 && bytes != 0 &&
                         (bound_.fused ? group_.rank() != 0 : is_read_by_peers(order_, which));
-    bootstrap::detail::append_integer(told, static_cast<std::uint8_t>(needed));
+    bootstrap::detail::append_integer(contribution, static_cast<std::uint8_t>(needed));
     if (!needed) return {};
     cuda_ipc::memory_handle handle;
     if (failure found = group_.exports().publish(data, bytes, handle)) return found;
-    bootstrap::detail::append_bytes(told, cuda_ipc::encode(handle));
+    bootstrap::detail::append_bytes(contribution, cuda_ipc::encode(handle));
     return {};
   }
 
@@ -169,11 +169,11 @@ class stream_operation {
     return bytes_of(bound_, which, group_.size(), rank).size;
   }
 
-  failure accept(const std::vector<std::vector<std::byte>>& told) {
+  failure accept(const std::vector<std::vector<std::byte>>& contributions) {
     group_.free_reaped();
     stream_buffers at;
     for (int peer = 0; peer < group_.size(); ++peer) {
-      bootstrap::detail::blob_reader from(told[static_cast<std::size_t>(peer)]);
+      bootstrap::detail::blob_reader from(contributions[static_cast<std::size_t>(peer)]);
       if (from.integer<std::uint64_t>() != signature()) {
         const std::string in_place = has_messages_ ? ", or only one of them binds in place" : "";
         return make_failure(errc::mismatch, "rank " + std::to_string(peer) +
@@ -202,15 +202,15 @@ class stream_operation {
   }
 
   failure reach(int peer, plan::region which, bootstrap::detail::blob_reader& from, std::vector<std::uint64_t>& all) {
-    const bool told = from.integer<std::uint8_t>() != 0;
+    const bool has_handle = from.integer<std::uint8_t>() != 0;
     const std::span<const std::byte> bytes =
-        told ? from.bytes(cuda_ipc::encoded_handle_bytes) : std::span<const std::byte>();
+        has_handle ? from.bytes(cuda_ipc::encoded_handle_bytes) : std::span<const std::byte>();
     if (peer == group_.rank()) {
       all.push_back(own_place(which));
       return {};
     }
     all.push_back(0);
-    if (!told || (bound_.fused && group_.rank() != 0)) return {};
+    if (!has_handle || (bound_.fused && group_.rank() != 0)) return {};
     const std::optional<cuda_ipc::memory_handle> handle = cuda_ipc::decode(bytes);
     if (!handle || handle->length < bytes_of_region(which, peer)) {
       return make_failure(errc::corrupted, "the peer published an invalid buffer descriptor", {.peer = peer});
@@ -244,19 +244,19 @@ class stream_operation {
 
   failure put(cuda_ipc::stream_handle stream, const stream_step& what) {
     using cuda_ipc::status;
-    status said = status::success;
+    status returned = status::success;
     failure found;
     switch (what.what) {
-      case stream_action_kind::set: said = group_.through().stream_write_value_32(stream, what.to, 1U, 0U); break;
+      case stream_action_kind::set: returned = group_.through().stream_write_value_32(stream, what.to, 1U, 0U); break;
       case stream_action_kind::await:
-        said = group_.through().stream_wait_value_32(stream, what.to, 1U, group_.wait_flags());
-        if (said == status::success) said = group_.through().stream_write_value_32(stream, what.to, 0U, 0U);
+        returned = group_.through().stream_wait_value_32(stream, what.to, 1U, group_.wait_flags());
+        if (returned == status::success) returned = group_.through().stream_write_value_32(stream, what.to, 0U, 0U);
         break;
       case stream_action_kind::copy:
-        said = group_.through().memcpy_async(what.to, what.from, what.bytes, stream);
+        returned = group_.through().memcpy_async(what.to, what.from, what.bytes, stream);
         break;
       case stream_action_kind::combine:
-        found = bound_.element_kernel->many(
+        found = bound_.element_kernel->combine_many(
             stream, bound_.operation, reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.to)),
             program_.sources.data() + what.first_source, what.sources, what.bytes / bound_.element_kernel->size);
         break;
@@ -267,8 +267,8 @@ class stream_operation {
         break;
       case stream_action_kind::nothing: break;
     }
-    if (said != status::success)
-      found = cuda_ipc::status_failure(group_.through(), "enqueueing a step of the plan on the stream", said);
+    if (returned != status::success)
+      found = cuda_ipc::status_failure(group_.through(), "enqueueing a step of the plan on the stream", returned);
     if (found) {
       found.context.step = static_cast<int>(what.position);
       return found;
@@ -298,10 +298,10 @@ class stream_operation {
       }
       words_.push_back({.what = cuda_ipc::word_write_32, .at = what.to, .value = sets ? 1U : 0U});
     }
-    const cuda_ipc::status said =
+    const cuda_ipc::status returned =
         group_.through().stream_batch_mem_op(stream, static_cast<unsigned>(words_.size()), words_.data(), 0U);
-    if (said == cuda_ipc::status::success) return {};
-    failure found = cuda_ipc::status_failure(group_.through(), "enqueueing a step of the plan on the stream", said);
+    if (returned == cuda_ipc::status::success) return {};
+    failure found = cuda_ipc::status_failure(group_.through(), "enqueueing a step of the plan on the stream", returned);
     found.context.step = static_cast<int>(program_.steps[first].position);
     return found;
   }

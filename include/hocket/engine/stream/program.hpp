@@ -94,7 +94,7 @@ class stream_compiler {
     const plan::action& what = step.what;
     const std::size_t begin = result_.steps.size();
     if (what.join) await_receipts([&](const plan::merged_message& each) { return each.lane == step.lane; });
-    switch (what.what) {
+    switch (what.kind) {
       case plan::action_kind::signal:
         for_each_peer(what.peer, [&](int peer) { set(peer, bank_of(rank_, peer, what.tag), what.tag); });
         break;
@@ -127,7 +127,7 @@ class stream_compiler {
     await(message.from, bank::arrivals, message.slot);
     const std::size_t bytes = bytes_of_action(what);
     const std::uint64_t there = place(message.sent.from, message.sent.from_at, message.from);
-    if (what.what == plan::action_kind::receive_reduce) {
+    if (what.kind == plan::action_kind::receive_reduce) {
       const std::uint64_t here = source(what, rank_);
       const std::array in_order{what.message_first ? there : here, what.message_first ? here : there};
       combine(what, in_order);

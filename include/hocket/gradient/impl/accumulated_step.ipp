@@ -83,8 +83,8 @@ HOCKET_DECL void accumulated_step::complete(std::size_t i) {
   done_[i] = true;
   --missing_[layout_.bucket_of(i)];
   if (rules_.keeps_whole && next_ != of_) return;
-  while (to_launch_ < layout_.buckets() && missing_[layout_.leaves(to_launch_)] == 0) {
-    launch(layout_.leaves(to_launch_++));
+  while (to_launch_ < layout_.buckets() && missing_[layout_.bucket_sent_at(to_launch_)] == 0) {
+    launch(layout_.bucket_sent_at(to_launch_++));
   }
 }
 
@@ -92,8 +92,8 @@ HOCKET_DECL void accumulated_step::launch(std::size_t b) {
   form(b);  // may wait, which counts as exposed time
   const stopwatch watch(totals_.driving_seconds);
   is_in_flight_[b] = true;
-  const bool goes_on = rules_.has_replicas && (!rules_.scatters_before_adding || next_ == of_);
-  in_flight_.launch_within(b, goes_on, begun(b, false));
+  const bool continues_across = rules_.has_replicas && (!rules_.scatters_before_adding || next_ == of_);
+  in_flight_.launch_within(b, continues_across, begun(b, false));
 }
 
 /// Starts a reduction. If that throws, revokes the communicators with the reason, because peers wait for this rank.
@@ -118,10 +118,10 @@ HOCKET_DECL void accumulated_step::revoke_unbegun(std::size_t b, const char* thr
 }
 
 /// Handles a completed sum over the ranks of one copy, or over replicas if `across`.
-HOCKET_DECL void accumulated_step::landed(std::size_t b, bool across, bool goes_on) {
+HOCKET_DECL void accumulated_step::handle_completed(std::size_t b, bool across, bool continues_across) {
   const bool is_within = rules_.has_replicas && !across;
   if (is_within == rules_.scatters_before_adding) fold(b);  // before replicas are summed, or after
-  if (is_within && goes_on) {
+  if (is_within && continues_across) {
     in_flight_.launch_across(b, begun(b, true));
   } else {
     is_in_flight_[b] = false;
@@ -130,11 +130,14 @@ HOCKET_DECL void accumulated_step::landed(std::size_t b, bool across, bool goes_
 
 HOCKET_DECL void accumulated_step::progress() {
   const stopwatch watch(totals_.driving_seconds);
-  in_flight_.move_on([this](std::size_t b, bool across, bool goes_on) { landed(b, across, goes_on); });
+  in_flight_.move_on(
+      [this](std::size_t b, bool across, bool continues_across) { handle_completed(b, across, continues_across); });
 }
 
 HOCKET_DECL void accumulated_step::wait_for_one() {
-  in_flight_.wait_for_one(timeout(), [this](std::size_t b, bool across, bool goes_on) { landed(b, across, goes_on); });
+  in_flight_.wait_for_one(timeout(), [this](std::size_t b, bool across, bool continues_across) {
+    handle_completed(b, across, continues_across);
+  });
 }
 
 HOCKET_DECL void accumulated_step::wait_for_all() {
@@ -176,7 +179,7 @@ HOCKET_DECL gradient_totals accumulated_step::finish_counts() {
   finished_ = true;
   totals_.loss = report_[losses];
   totals_.count = report_[counts_of_losses];
-  totals_.abandoned = static_cast<int>(report_[abandonments]);
+  totals_.abandoned = static_cast<int>(report_[abandoned_ranks]);
   return totals_;
 }
 
@@ -192,7 +195,7 @@ HOCKET_DECL gradient_totals accumulated_step::abandon() {
     finished_ = false;
     return {};
   }
-  report_[abandonments] = 1;
+  report_[abandoned_ranks] = 1;
   while (inside_ || next_ != of_) {
     if (!inside_) begin_microbatch(next_, of_);
     end_microbatch(0, 0);

@@ -109,10 +109,10 @@ class shrinking {
       const survivor_set agreed = agree_on_members(first);
       if (consensus_.superseded()) return std::nullopt;
       attempt own = make(agreed, first);
-      const std::string verdict = judged(first, own);
+      const std::string decision = agree_on_outcome(first, own);
       if (consensus_.superseded()) return std::nullopt;
-      if (verdict == yes) return std::move(own.made);
-      if (verdict != again) refuse(verdict);
+      if (decision == yes) return std::move(own.made);
+      if (decision != again) refuse(decision);
       consensus_.pause(own.cause);
     }
   }
@@ -145,8 +145,8 @@ class shrinking {
     std::erase_if(ranks, [&](int rank) { return !consensus_.takes_part(rank); });
     std::uint32_t number = first + first_exchange;
     transport::open_parameters how = open_parameters_of(state_, ranks, [&](std::span<const std::byte> blob) {
-      number += consensus_type::most_votes;
-      return exchange(number - consensus_type::most_votes, blob, ranks);
+      number += consensus_type::most_votes_per_gather;
+      return exchange(number - consensus_type::most_votes_per_gather, blob, ranks);
     });
 #if HOCKET_HAS_EXCEPTIONS
     try {
@@ -174,28 +174,28 @@ class shrinking {
     const auto all = consensus_.gather_long(number, {reinterpret_cast<const char*>(blob.data()), blob.size()});
     std::vector<std::vector<std::byte>> result;
     for (const int rank : ranks) {
-      const std::optional<std::string>& said = all[index(rank)];
-      if (!said) fail(errc::peer_lost, "a survivor is gone", rank);
-      const auto* const begin = reinterpret_cast<const std::byte*>(said->data());
-      result.emplace_back(begin, begin + said->size());
+      const std::optional<std::string>& content = all[index(rank)];
+      if (!content) fail(errc::peer_lost, "a survivor is gone", rank);
+      const auto* const begin = reinterpret_cast<const std::byte*>(content->data());
+      result.emplace_back(begin, begin + content->size());
     }
     return result;
   }
 
   /// Returns what all ranks do after an attempt: use the new communicator, try again without the ranks that were lost
   /// meanwhile, or fail for a rank's reason that would occur again, such as lack of memory.
-  std::string judged(std::uint32_t first, const attempt& own) {
+  std::string agree_on_outcome(std::uint32_t first, const attempt& own) {
     consensus_.conclude_in(first + last_steps + 1, yes);
     const auto all = consensus_.gather(first + last_steps, own.made                  ? yes
                                                            : is_retryable(own.cause) ? again
                                                                                      : refusal(own));
-    std::string verdict = yes;
+    std::string decision = yes;
     for (int rank = 0; rank < state_.size(); ++rank) {
       if (!consensus_.takes_part(rank) || all[index(rank)] == yes) continue;
-      const std::string said = all[index(rank)].value_or(again);
-      if (verdict == yes || verdict == again) verdict = said;
+      const std::string reported = all[index(rank)].value_or(again);
+      if (decision == yes || decision == again) decision = reported;
     }
-    return consensus_.agree(first + last_steps + 1, verdict);
+    return consensus_.agree(first + last_steps + 1, decision);
   }
 
   /// True if another attempt may succeed: the context number was taken meanwhile, or a peer caused the failure.
@@ -217,9 +217,9 @@ class shrinking {
     const auto [code, rank] = numbers;
     const bool known = code >= static_cast<int>(errc::timeout) && code <= static_cast<int>(errc::system);
     if (!known || rank < 0 || rank >= state_.size()) fail(errc::system, "a peer sent an invalid vote");
-    const std::string words = "can't make the communicator of the survivors: " + text.substr(sizeof numbers);
-    if (rank == state_.rank()) fail(static_cast<errc>(code), words);
-    fail(static_cast<errc>(code), concat({"rank ", rank, " reports: ", words}), rank);
+    const std::string reason_text = "can't make the communicator of the survivors: " + text.substr(sizeof numbers);
+    if (rank == state_.rank()) fail(static_cast<errc>(code), reason_text);
+    fail(static_cast<errc>(code), concat({"rank ", rank, " reports: ", reason_text}), rank);
   }
 
   [[noreturn]] void fail(errc code, std::string reason, int peer = -1) const {

@@ -279,7 +279,7 @@ failure load_kernel(std::size_t sources) {
   }
 }
 
-/// See `stream_kernel::many`.
+/// See `stream_kernel::combine_many`.
 template <class Op, class T>
 failure combine_many(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
                      std::size_t count) {
@@ -305,7 +305,7 @@ template <class Op, class T>
 inline constexpr stream_kernel stream_kernel_of{.size = sizeof(typename long_combination<Op, T>::element),
                                                 .finishes = hocket::reduction<Op, T>::prepares,
                                                 .most_sources = long_combination<Op, T>::most_sources,
-                                                .many = &element_kernels::combine_many<Op, T>,
+                                                .combine_many = &element_kernels::combine_many<Op, T>,
                                                 .load = &element_kernels::load_kernel<Op, T>};
 
 /// Only the kernels that combine for all ranks of one device in one launch.

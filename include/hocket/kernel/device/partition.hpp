@@ -93,8 +93,8 @@ struct partition {
   }
 
   /// Number of elements that are in no group, and the i-th of these.
-  HOCKET_HOST_DEVICE constexpr std::size_t loose() const noexcept { return count - groups * group; }
-  HOCKET_HOST_DEVICE constexpr std::size_t loose_element(std::size_t i) const noexcept {
+  HOCKET_HOST_DEVICE constexpr std::size_t ungrouped() const noexcept { return count - groups * group; }
+  HOCKET_HOST_DEVICE constexpr std::size_t ungrouped_element(std::size_t i) const noexcept {
     return i < head ? i : i + groups * group;
   }
 
@@ -142,7 +142,7 @@ template <class OnGroup, class OnElement>
 HOCKET_HOST_DEVICE constexpr void visit(const partition& parts, std::size_t thread, std::size_t threads,
                                         const OnGroup& on_group, const OnElement& on_element) {
   for (std::size_t index = thread; index < parts.groups; index += threads) on_group(parts.group_begin(index));
-  for (std::size_t i = thread; i < parts.loose(); i += threads) on_element(parts.loose_element(i));
+  for (std::size_t i = thread; i < parts.ungrouped(); i += threads) on_element(parts.ungrouped_element(i));
 }
 
 /// Number of blocks, and of threads in each.

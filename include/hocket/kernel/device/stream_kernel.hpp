@@ -20,10 +20,10 @@ struct stream_kernel {
   std::size_t most_sources = 0;  ///< largest number of sources that one call combines
   /// Enqueues to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, on `stream`, a CUstream. A single source is only
   /// prepared and finished. Reads what `op` and `from` point to before it returns.
-  failure (*many)(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
-                  std::size_t count) = nullptr;
-  /// Loads what `many` needs for `sources` sources to the current device; may be null. CUDA loads a kernel at its first
-  /// launch, and may then wait for all other work, including that of ranks that wait for this one.
+  failure (*combine_many)(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
+                          std::size_t count) = nullptr;
+  /// Loads what `combine_many` needs for `sources` sources to the current device; may be null. CUDA loads a kernel at
+  /// its first launch, and may then wait for all other work, including that of ranks that wait for this one.
   failure (*load)(std::size_t sources) = nullptr;
   std::size_t most_fused = 0;  ///< largest number of ranks for `to_all`
   /// Enqueues the same with as many destinations as sources. Each destination may be the source with its number, but

@@ -42,9 +42,10 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) { std::mem
 struct element_kernel {
   std::size_t size = 1;  ///< bytes of one element, which is a partial result
   /// to[i] = a[i] ∘ b[i]
-  void (*two)(const void* op, void* to, const void* a, const void* b, std::size_t count) = nullptr;
+  void (*combine_two)(const void* op, void* to, const void* a, const void* b, std::size_t count) = nullptr;
   /// to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order: from the left, or in the tree of `in_fixed_tree<Op>`
-  void (*many)(const void* op, void* to, const void* const* from, std::size_t sources, std::size_t count) = nullptr;
+  void (*combine_many)(const void* op, void* to, const void* const* from, std::size_t sources,
+                       std::size_t count) = nullptr;
   /// to = from; the two must not overlap
   void (*copy)(void* to, const void* from, std::size_t bytes) = &detail::copy_bytes;
 };

@@ -12,7 +12,7 @@ namespace plan {
 struct ring_all_gather {
   static constexpr const char* name() noexcept { return "ring"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1}; }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
     return 1 + 2 * static_cast<unsigned>(ranks - 1);
@@ -41,7 +41,7 @@ struct ring_all_gather {
 struct direct_all_gather {
   static constexpr const char* name() noexcept { return "direct"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1, .peer_pointers = true}; }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
     return ranks == 1 ? 1U : static_cast<unsigned>(ranks) + 4U;

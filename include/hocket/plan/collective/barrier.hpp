@@ -15,7 +15,7 @@ namespace plan {
 struct dissemination_barrier {
   static constexpr const char* name() noexcept { return "dissemination"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::barrier, 0}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1}; }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
     return 2 * static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks - 1)));

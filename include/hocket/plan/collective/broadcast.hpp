@@ -48,7 +48,7 @@ struct binomial_broadcast {
 
   static constexpr const char* name() noexcept { return "binomial"; }
   constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1}; }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
     return (rank == root ? 0U : 1U) + tree().children(ranks, rank);
@@ -71,7 +71,7 @@ struct binomial_load_broadcast {
 
   static constexpr const char* name() noexcept { return "binomial_load"; }
   constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1, .peer_pointers = true}; }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
     return (rank == root ? 0U : 3U) + 2 * tree().children(ranks, rank);
@@ -99,7 +99,7 @@ struct direct_broadcast {
 
   static constexpr const char* name() noexcept { return "direct"; }
   constexpr plan::collective collective() const noexcept { return {collective_kind::broadcast, root}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.pieces = 1, .peer_pointers = true}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1, .peer_pointers = true}; }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
     return ranks == 1 ? 0 : rank == root ? 2 : 3;

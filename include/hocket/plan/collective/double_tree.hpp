@@ -13,13 +13,13 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
 /// Two binary trees over the ranks (Sanders, Speck and Träff, 2009): an inner node of one tree is a leaf of the other.
-/// Each half of the vector is combined up one tree and sent down the same tree, in `pieces` pieces that follow each
-/// other. A subtree holds consecutive ranks, so the order of combination is rank order.
+/// Each half of the vector is combined up one tree and sent down the same tree, in `chunks_per_half` pieces that follow
+/// each other. A subtree holds consecutive ranks, so the order of combination is rank order.
 ///
 /// Lanes and channels: 2·tree + (0 up, 1 down). A root sends down from its up lane. No scratch, no joins: a rank
 /// receives a result only after its parent has received what the rank sent up.
 struct double_tree {
-  std::uint32_t pieces = 16;  ///< chunks of each half
+  std::uint32_t chunks_per_half = 16;  ///< chunks of each half
 
   static constexpr const char* name() noexcept { return "double_tree"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
@@ -27,7 +27,7 @@ struct double_tree {
   constexpr plan::shape shape(int ranks) const noexcept {
     if (ranks == 1) return {.order = combination_order::fixed_tree};
     constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
-    return {.pieces = pieces > most / 2 ? most : 2 * pieces,
+    return {.chunks_per_block = chunks_per_half > most / 2 ? most : 2 * chunks_per_half,
             .lanes = 4,
             .order = ranks <= 3 ? combination_order::fixed_tree : combination_order::rank_order};
   }
@@ -35,14 +35,14 @@ struct double_tree {
   constexpr unsigned length(int ranks, int rank, unsigned lane) const noexcept {
     if (ranks == 1) return 1;
     const node me = node_of(ranks, rank, lane / 2);
-    return pieces * (lane % 2 == 0 ? me.steps_up() : me.steps_down());
+    return chunks_per_half * (lane % 2 == 0 ? me.steps_up() : me.steps_down());
   }
 
   constexpr action at(int ranks, int rank, unsigned lane, unsigned i) const noexcept {
     if (ranks == 1) return copy({0}, in(0), out(0));
     const node me = node_of(ranks, rank, lane / 2);
     const unsigned steps = lane % 2 == 0 ? me.steps_up() : me.steps_down();
-    const std::uint32_t chunk = i / steps + (lane / 2) * pieces;
+    const std::uint32_t chunk = i / steps + (lane / 2) * chunks_per_half;
     const unsigned step = i % steps;
     return lane % 2 == 0 ? up(me, rank, chunk, step, lane) : down(me, chunk, step, lane);
   }

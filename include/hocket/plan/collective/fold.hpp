@@ -24,8 +24,8 @@ class fold {
   constexpr int steps() const noexcept { return std::countr_zero(static_cast<unsigned>(members_)); }
 
   constexpr bool paired() const noexcept { return rank_ < 2 * extra_; }
-  constexpr bool sits_out() const noexcept { return paired() && rank_ % 2 == 0; }
-  constexpr bool stands_in() const noexcept { return paired() && rank_ % 2 == 1; }
+  constexpr bool is_folded() const noexcept { return paired() && rank_ % 2 == 0; }
+  constexpr bool stands_for_pair() const noexcept { return paired() && rank_ % 2 == 1; }
 
   /// This rank's number among the members.
   constexpr int member() const noexcept { return paired() ? rank_ / 2 : rank_ - extra_; }

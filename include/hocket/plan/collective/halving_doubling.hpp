@@ -20,23 +20,23 @@ struct halving_doubling {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.pieces = static_cast<std::uint32_t>(detail::fold(ranks, 0).members()),
+    return {.chunks_per_block = static_cast<std::uint32_t>(detail::fold(ranks, 0).members()),
             .order = combination_order::fixed_tree};
   }
 
   static constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) noexcept {
     if (ranks == 1) return 1;
     const detail::fold who(ranks, rank);
-    if (who.sits_out()) return 2;
-    return 4 * static_cast<unsigned>(who.steps()) + (who.stands_in() ? 2U : 0U);
+    if (who.is_folded()) return 2;
+    return 4 * static_cast<unsigned>(who.steps()) + (who.stands_for_pair() ? 2U : 0U);
   }
 
   static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
     if (ranks == 1) return copy({0}, in(0), out(0));
     const detail::fold who(ranks, rank);
     const chunks whole{0, static_cast<std::uint32_t>(who.members())};
-    if (who.sits_out()) return i == 0 ? send(rank + 1, whole, in(0)) : receive(rank + 1, whole, out(0));
-    if (who.stands_in()) {
+    if (who.is_folded()) return i == 0 ? send(rank + 1, whole, in(0)) : receive(rank + 1, whole, out(0));
+    if (who.stands_for_pair()) {
       if (i == 0) return receive_reduce(rank - 1, whole, in(0), out(0), operand_order::message_first);
       --i;
     }
@@ -50,7 +50,7 @@ struct halving_doubling {
     const chunks theirs = share(who.members(), who.member() ^ (1 << round), round + 1);
     const bool sends = i % 2 == 0;
     if (!halving) return sends ? send(peer, mine, out(mine.first)) : receive(peer, theirs, out(theirs.first));
-    const region held = round == 0 && !who.stands_in() ? region::in : region::out;
+    const region held = round == 0 && !who.stands_for_pair() ? region::in : region::out;
     if (sends) return send(peer, theirs, {held, theirs.first});
     return receive_reduce(peer, mine, {held, mine.first}, out(mine.first),
                           peer < rank ? operand_order::message_first : operand_order::local_first);

@@ -17,7 +17,7 @@ struct one_shot {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
-    return {.pieces = 1,
+    return {.chunks_per_block = 1,
             .scratch = in_place && ranks > 1 ? 1U : 0U,
             .peer_pointers = true,
             .order = combination_order::fixed_tree};

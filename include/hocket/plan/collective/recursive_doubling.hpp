@@ -21,7 +21,7 @@ struct recursive_doubling {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
-    return {.pieces = 1,
+    return {.chunks_per_block = 1,
             .scratch = ranks == 1   ? 0U
                        : ranks == 2 ? (in_place ? 1U : 0U)
                                     : 2U,
@@ -31,22 +31,22 @@ struct recursive_doubling {
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {
     if (ranks == 1) return 1;
     const detail::fold who(ranks, rank);
-    if (who.sits_out()) return 2;
+    if (who.is_folded()) return 2;
     const unsigned rounds = 2 * static_cast<unsigned>(who.steps());
-    return rounds + (who.stands_in() ? 2U : leaves_by_copy(who) ? 1U : 0U);
+    return rounds + (who.stands_for_pair() ? 2U : leaves_by_copy(who) ? 1U : 0U);
   }
 
   constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) const noexcept {
     if (ranks == 1) return copy({0}, in(0), out(0));
     const detail::fold who(ranks, rank);
-    if (who.sits_out()) return i == 0 ? send(rank + 1, {0}, in(0)) : receive(rank + 1, {0}, out(0));
-    if (who.stands_in()) {
+    if (who.is_folded()) return i == 0 ? send(rank + 1, {0}, in(0)) : receive(rank + 1, {0}, out(0));
+    if (who.stands_for_pair()) {
       if (i == 0) return receive_reduce(rank - 1, {0}, in(0), scratch(0), operand_order::message_first);
       --i;
     }
     const int round = static_cast<int>(i / 2);
     if (round == who.steps()) {
-      return who.stands_in() ? send(rank - 1, {0}, out(0)) : joined(copy({0}, scratch(0), out(0)));
+      return who.stands_for_pair() ? send(rank - 1, {0}, out(0)) : joined(copy({0}, scratch(0), out(0)));
     }
     const int peer = who.rank_of(who.member() ^ (1 << round));
     if (i % 2 == 0) {
@@ -60,7 +60,7 @@ struct recursive_doubling {
  private:
   /// Returns the place of the partial result after `round` rounds.
   constexpr place partial(const detail::fold& who, int round) const noexcept {
-    if (round == 0 && !who.stands_in()) return in(0);
+    if (round == 0 && !who.stands_for_pair()) return in(0);
     if (round == who.steps()) return leaves_by_copy(who) ? scratch(0) : out(0);
     return scratch(static_cast<std::uint32_t>(round % 2));
   }
@@ -68,12 +68,12 @@ struct recursive_doubling {
   /// Returns whether this round overwrites what an earlier one sent: a slot, or `in` if it is the same memory as `out`.
   constexpr bool joins_before(const detail::fold& who, int round) const noexcept {
     if (round + 1 == who.steps()) return in_place && round > 0;
-    return round >= 2 || (round == 1 && who.stands_in());
+    return round >= 2 || (round == 1 && who.stands_for_pair());
   }
 
   /// With one round, the result would overwrite what is still being sent if `in` and `out` were the same memory.
   constexpr bool leaves_by_copy(const detail::fold& who) const noexcept {
-    return in_place && who.steps() == 1 && !who.stands_in();
+    return in_place && who.steps() == 1 && !who.stands_for_pair();
   }
 };
 

@@ -17,7 +17,7 @@ struct ring_reduce_scatter {
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.pieces = 1,
+    return {.chunks_per_block = 1,
             .scratch = ranks <= 2   ? 0U
                        : ranks == 3 ? 1U
                                     : 2U,
@@ -37,8 +37,8 @@ struct ring_reduce_scatter {
     const auto slot = static_cast<std::uint32_t>(step % 2);
     if (i % 2 == 0) {
       const std::uint32_t block = sent(ranks, rank, step);
-      const action passed_on = send(right, {block}, step == 0 ? in(block) : scratch(1 - slot));
-      return step >= 2 && !last ? joined(passed_on) : passed_on;
+      const action forwarded = send(right, {block}, step == 0 ? in(block) : scratch(1 - slot));
+      return step >= 2 && !last ? joined(forwarded) : forwarded;
     }
     const std::uint32_t block = sent(ranks, left, step);
     return receive_reduce(left, {block}, in(block), last ? out(block) : scratch(slot),
@@ -61,7 +61,7 @@ struct pairwise_reduce_scatter {
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.pieces = 1, .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::rank_order};
+    return {.chunks_per_block = 1, .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::rank_order};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
@@ -95,7 +95,7 @@ struct recursive_halving_reduce_scatter {
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.pieces = 1,
+    return {.chunks_per_block = 1,
             .scratch = ranks <= 2 ? 0U : static_cast<std::uint32_t>(ranks),
             .order = combination_order::fixed_tree};
   }
@@ -104,8 +104,8 @@ struct recursive_halving_reduce_scatter {
     if (ranks == 1) return 1;
     const detail::fold who(ranks, rank);
     const auto blocks = static_cast<unsigned>(ranks);
-    if (who.sits_out()) return blocks + 1;
-    unsigned steps = who.stands_in() ? blocks + 1 : 0;
+    if (who.is_folded()) return blocks + 1;
+    unsigned steps = who.stands_for_pair() ? blocks + 1 : 0;
     for (int round = 0; round < who.steps(); ++round) {
       steps += static_cast<unsigned>(shared(ranks, who, round, true).size() + shared(ranks, who, round, false).size());
     }
@@ -117,8 +117,8 @@ struct recursive_halving_reduce_scatter {
     const detail::fold who(ranks, rank);
     const auto blocks = static_cast<unsigned>(ranks);
     const auto own = static_cast<std::uint32_t>(rank);
-    if (who.sits_out()) return i < blocks ? send(rank + 1, {i}, in(i)) : receive(rank + 1, {own}, out(own));
-    if (who.stands_in()) {
+    if (who.is_folded()) return i < blocks ? send(rank + 1, {i}, in(i)) : receive(rank + 1, {own}, out(own));
+    if (who.stands_for_pair()) {
       if (i < blocks) return receive_reduce(rank - 1, {i}, in(i), scratch(i), operand_order::message_first);
       i -= blocks;
     }
@@ -130,8 +130,8 @@ struct recursive_halving_reduce_scatter {
         continue;
       }
       const int peer = who.rank_of(who.member() ^ (1 << round));
-      const region held = round == 0 && !who.stands_in() ? region::in : region::scratch;
-      if (const turn now = turn_of(i, theirs.size()); now.sends) {
+      const region held = round == 0 && !who.stands_for_pair() ? region::in : region::scratch;
+      if (const round_message now = round_message_of(i, theirs.size()); now.sends) {
         const std::uint32_t block = theirs.at(now.number);
         return send(peer, {block}, {held, block});
       } else {
@@ -161,17 +161,17 @@ struct recursive_halving_reduce_scatter {
   };
 
   /// One message of a round. The sends run ahead of the receives by the depth of a channel.
-  struct turn {
+  struct round_message {
     bool sends;
     unsigned number;
   };
-  static constexpr turn turn_of(unsigned i, unsigned sends) noexcept {
+  static constexpr round_message round_message_of(unsigned i, unsigned sends) noexcept {
     const unsigned ahead = sends < channel_depth ? sends : channel_depth;
     if (i < ahead) return {true, i};
     const unsigned alternating = 2 * (sends - ahead);
     i -= ahead;
     if (i >= alternating) return {false, i - alternating / 2};
-    return i % 2 == 0 ? turn{false, i / 2} : turn{true, ahead + i / 2};
+    return i % 2 == 0 ? round_message{false, i / 2} : round_message{true, ahead + i / 2};
   }
 
   /// Returns the blocks that a member sends in a round, or those that it keeps.
@@ -189,7 +189,7 @@ struct direct_reduce_scatter {
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int /*ranks*/) noexcept {
-    return {.pieces = 1, .peer_pointers = true, .order = combination_order::fixed_tree};
+    return {.chunks_per_block = 1, .peer_pointers = true, .order = combination_order::fixed_tree};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept { return ranks == 1 ? 1 : 5; }

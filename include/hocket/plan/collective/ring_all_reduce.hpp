@@ -18,7 +18,7 @@ struct ring_all_reduce {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.pieces = static_cast<std::uint32_t>(ranks),
+    return {.chunks_per_block = static_cast<std::uint32_t>(ranks),
             .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::any_order};
   }
 

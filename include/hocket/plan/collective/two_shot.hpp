@@ -16,7 +16,9 @@ struct two_shot {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.pieces = static_cast<std::uint32_t>(ranks), .peer_pointers = true, .order = combination_order::fixed_tree};
+    return {.chunks_per_block = static_cast<std::uint32_t>(ranks),
+            .peer_pointers = true,
+            .order = combination_order::fixed_tree};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {

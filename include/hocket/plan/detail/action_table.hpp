@@ -30,7 +30,7 @@ struct action_table {
   }
   constexpr int rank_of(std::uint32_t lane) const noexcept { return static_cast<int>(lane / shape.lanes); }
   constexpr std::uint32_t chunks() const noexcept {
-    return static_cast<std::uint32_t>(collective.blocks(ranks)) * shape.pieces;
+    return static_cast<std::uint32_t>(collective.blocks(ranks)) * shape.chunks_per_block;
   }
 };
 

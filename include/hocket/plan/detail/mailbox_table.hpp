@@ -15,14 +15,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan::detail {
 
-inline constexpr std::uint32_t nobody = ~std::uint32_t{0};
+inline constexpr std::uint32_t no_index = ~std::uint32_t{0};
 
 /// A message of a channel, or a flag, in flight between two ranks.
 struct queued_message {
   std::uint32_t sender = 0;  ///< lane, counted over all ranks
   std::uint32_t index = 0;   ///< action in that lane
   std::uint32_t box = 0;
-  std::uint32_t next = nobody;
+  std::uint32_t next = no_index;
   std::uint64_t bytes = 0;
   double start = 0;
   double arrival = 0;
@@ -33,9 +33,9 @@ struct mailbox {
   int from = 0;
   int to = 0;
   std::uint32_t topic = 0;
-  std::uint32_t first = nobody;  ///< messages, oldest first
-  std::uint32_t last = nobody;
-  std::uint32_t reader = nobody;  ///< the lane that waits for the next message
+  std::uint32_t first = no_index;  ///< messages, oldest first
+  std::uint32_t last = no_index;
+  std::uint32_t reader = no_index;  ///< the lane that waits for the next message
 };
 
 constexpr std::uint32_t message_topic(unsigned channel) noexcept { return channel; }
@@ -51,7 +51,7 @@ class mailbox_table {
   constexpr std::uint32_t find(int from, int to, std::uint32_t topic) {
     if (2 * (boxes_.size() + 1) > slots_.size()) grow();
     std::uint32_t& found = slots_[slot_of(from, to, topic)];
-    if (found == nobody) {
+    if (found == no_index) {
       found = static_cast<std::uint32_t>(boxes_.size());
       boxes_.push_back({.from = from, .to = to, .topic = topic});
     }
@@ -59,7 +59,7 @@ class mailbox_table {
   }
 
   constexpr std::uint32_t write(const queued_message& content) {
-    if (free_ == nobody) {
+    if (free_ == no_index) {
       messages_.push_back(content);
       return static_cast<std::uint32_t>(messages_.size() - 1);
     }
@@ -72,17 +72,17 @@ class mailbox_table {
   /// Puts a message into its box; returns the lane that waited for it, if any.
   constexpr std::uint32_t deliver(std::uint32_t index) {
     mailbox& to = boxes_[messages_[index].box];
-    (to.last == nobody ? to.first : messages_[to.last].next) = index;
+    (to.last == no_index ? to.first : messages_[to.last].next) = index;
     to.last = index;
-    return std::exchange(to.reader, nobody);
+    return std::exchange(to.reader, no_index);
   }
 
-  constexpr queued_message take(std::uint32_t box_index) {
+  constexpr queued_message pop(std::uint32_t box_index) {
     mailbox& from = boxes_[box_index];
     const std::uint32_t index = from.first;
     const queued_message content = messages_[index];
     from.first = content.next;
-    if (from.first == nobody) from.last = nobody;
+    if (from.first == no_index) from.last = no_index;
     messages_[index].next = std::exchange(free_, index);
     return content;
   }
@@ -95,14 +95,14 @@ class mailbox_table {
     std::size_t slot = static_cast<std::size_t>((mixed * 0x9E3779B97F4A7C15u) >> 32);
     for (;; ++slot) {
       const std::size_t place = slot & (slots_.size() - 1);
-      if (slots_[place] == nobody) return place;
+      if (slots_[place] == no_index) return place;
       const mailbox& box = boxes_[slots_[place]];
       if (box.from == from && box.to == to && box.topic == topic) return place;
     }
   }
 
   constexpr void grow() {
-    slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), nobody);
+    slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), no_index);
     for (std::uint32_t i = 0; i < boxes_.size(); ++i)
       slots_[slot_of(boxes_[i].from, boxes_[i].to, boxes_[i].topic)] = i;
   }
@@ -110,7 +110,7 @@ class mailbox_table {
   std::vector<mailbox> boxes_;
   std::vector<std::uint32_t> slots_;
   std::vector<queued_message> messages_;
-  std::uint32_t free_ = nobody;
+  std::uint32_t free_ = no_index;
 };
 
 }  // namespace plan::detail

@@ -43,10 +43,10 @@ class memory {
   template <class Aliased>
   constexpr memory(const action_table& table, const clocks& known, const std::vector<in_flight_message>& flights,
                    Aliased aliased)
-      : chunks_(table.chunks()), pieces_(table.shape.pieces), inbox_places_(static_cast<std::uint32_t>(table.ranks)),
-        known_(known), in_flight_(flights) {
+      : chunks_(table.chunks()), chunks_per_block_(table.shape.chunks_per_block),
+        inbox_places_(static_cast<std::uint32_t>(table.ranks)), known_(known), in_flight_(flights) {
     for (const action& a : table.actions) {
-      if (a.what == action_kind::push) pushed_ = std::max(pushed_, a.count);
+      if (a.kind == action_kind::push) pushed_ = std::max(pushed_, a.count);
     }
     stride_ = 2 * std::size_t{chunks_} + table.shape.scratch + std::size_t{inbox_places_} * pushed_;
     cells_.resize(stride_ * static_cast<std::size_t>(table.ranks));
@@ -83,7 +83,7 @@ class memory {
     cell& c = cells_[first_cell + i];
     if (c.value == none) return {violation::reads_nothing, {}};
     if (c.written.happened() && !known_.knows(now.lane, c.written)) return {violation::read_races_write, c.written};
-    if (packed && pieces_ > 1 && (c.base != base || c.first != a.chunk % pieces_)) {
+    if (packed && chunks_per_block_ > 1 && (c.base != base || c.first != a.chunk % chunks_per_block_)) {
       return {violation::repacked_slot, c.written};
     }
     reads_.push_back({now, carrier, c.reads});
@@ -102,8 +102,8 @@ class memory {
         return {violation::overwrites_send, past.when};
       }
     }
-    if (packed && pieces_ > 1) {
-      const std::uint32_t first = a.chunk % pieces_;
+    if (packed && chunks_per_block_ > 1) {
+      const std::uint32_t first = a.chunk % chunks_per_block_;
       const bool alone = i == 0 && a.count == 1 && !c.together;
       if (c.base != none && (c.base != base || (!alone && c.first != first)))
         return {violation::repacked_slot, c.written};
@@ -140,7 +140,7 @@ class memory {
   }
 
   std::uint32_t chunks_;
-  std::uint32_t pieces_;
+  std::uint32_t chunks_per_block_;
   std::uint32_t inbox_places_;
   std::uint32_t pushed_ = 0;
   std::size_t stride_ = 0;

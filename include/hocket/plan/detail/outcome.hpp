@@ -41,7 +41,7 @@ class outcome : public traffic {
     for (int rank = 0; rank < table_.ranks; ++rank) {
       for (std::uint32_t c = 0; c < table_.chunks(); ++c) {
         if (table_.collective.kind == collective_kind::reduce_scatter &&
-            c / table_.shape.pieces != static_cast<std::uint32_t>(rank)) {
+            c / table_.shape.chunks_per_block != static_cast<std::uint32_t>(rank)) {
           continue;
         }
         const violation v = check_result(rank, c, memory_.value(memory_.cell_of(rank, out(c))));
@@ -74,12 +74,12 @@ class outcome : public traffic {
   }
 
   constexpr std::uint32_t wanted(int rank, std::uint32_t c) const noexcept {
-    const std::uint32_t pieces = table_.shape.pieces;
-    const auto block = static_cast<int>(c / pieces);
+    const std::uint32_t chunks_per_block = table_.shape.chunks_per_block;
+    const auto block = static_cast<int>(c / chunks_per_block);
     switch (table_.collective.kind) {
       case collective_kind::broadcast: return values_.contribution(table_.collective.root, c);
       case collective_kind::all_to_all:
-        return values_.contribution(block, static_cast<std::uint32_t>(rank) * pieces + c % pieces);
+        return values_.contribution(block, static_cast<std::uint32_t>(rank) * chunks_per_block + c % chunks_per_block);
       default: return values_.contribution(block, c);
     }
   }

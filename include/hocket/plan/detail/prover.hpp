@@ -52,7 +52,8 @@ class prover : private outcome {
         const std::uint32_t value = values_.contribution(rank, c);
         if (kind == collective_kind::broadcast) {
           if (rank == table_.collective.root) memory_.begin_with(memory_.cell_of(rank, out(c)), value);
-        } else if (kind != collective_kind::all_gather || c / table_.shape.pieces == static_cast<std::uint32_t>(rank)) {
+        } else if (kind != collective_kind::all_gather ||
+                   c / table_.shape.chunks_per_block == static_cast<std::uint32_t>(rank)) {
           memory_.begin_with(memory_.cell_of(rank, in(c)), value);
         }
       }
@@ -104,7 +105,7 @@ class prover : private outcome {
 
   constexpr progress perform(event now, const action& a) {
     const int rank = table_.rank_of(now.lane);
-    switch (a.what) {
+    switch (a.kind) {
       case action_kind::copy:
         if (memory_.cell_of(rank, {a.from, a.from_at}) == memory_.cell_of(rank, {a.to, a.to_at})) return progress::done;
         return gather(now, rank, a) ? store(now, a) : progress::failed;
@@ -134,11 +135,11 @@ class prover : private outcome {
       if (!there.happened()) {
         const bool at_end = now.position == table_.length(lane);
         const bool sends =
-            !at_end && table_.at(lane, now.position).what == action_kind::send;  // into a channel that is full
+            !at_end && table_.at(lane, now.position).kind == action_kind::send;  // into a channel that is full
         if (lanes_[lane].unreceived > 0 && (at_end || sends || table_.at(lane, now.position).join)) {
           return fail(violation::never_received, first_unreceived(lane)) == progress::done;
         }
-        const bool signal = table_.at(lane, now.position).what == action_kind::wait;
+        const bool signal = table_.at(lane, now.position).kind == action_kind::wait;
         return fail(signal ? violation::never_signalled : violation::never_sent, now) == progress::done;
       }
       if (!waiting.happened()) {

@@ -92,12 +92,12 @@ class traffic : public workspace {
     f.received = now;
     --lanes_[f.sent.lane].unreceived;
     known_.learn(now.lane, f.knowledge);
-    if (f.count != a.count || f.chunk % table_.shape.pieces != a.chunk % table_.shape.pieces) {
+    if (f.count != a.count || f.chunk % table_.shape.chunks_per_block != a.chunk % table_.shape.chunks_per_block) {
       return fail(violation::size_mismatch, now, f.sent);
     }
     const auto begin = carried_.begin() + static_cast<std::ptrdiff_t>(f.first_value);
     std::vector<std::uint32_t> message(begin, begin + static_cast<std::ptrdiff_t>(f.count));
-    if (a.what == action_kind::receive_reduce) {
+    if (a.kind == action_kind::receive_reduce) {
       if (!gather(now, rank, a)) return progress::failed;
       if (!(a.message_first ? combine(now, message, held_) : combine(now, held_, message))) return progress::failed;
       if (a.message_first) held_ = message;
@@ -111,7 +111,7 @@ class traffic : public workspace {
 
   /// A signal that comes with a push is distinct from a signal with the same tag that comes alone.
   constexpr std::uint64_t signal_key(int from, int to, const action& a) const noexcept {
-    const bool pushed = a.what == action_kind::push || (a.what == action_kind::wait && a.from == region::inbox);
+    const bool pushed = a.kind == action_kind::push || (a.kind == action_kind::wait && a.from == region::inbox);
     return (pair_of(from, to) << 17) | (pushed ? 0x10000U : 0U) | a.tag;
   }
 
@@ -128,14 +128,14 @@ class traffic : public workspace {
 
   constexpr progress raise_signal(event now, const action& a) {
     const int rank = table_.rank_of(now.lane);
-    if (a.what == action_kind::push && !gather(now, rank, a)) return progress::failed;
+    if (a.kind == action_kind::push && !gather(now, rank, a)) return progress::failed;
     const std::uint32_t knowledge = known_.keep(now.lane);
     return for_each_peer(rank, a, [&](int peer) {
       std::uint32_t& index = signal_index_[signal_key(rank, peer, a)];
       if (index != none) return fail(violation::tag_reused, now, signals_[index].sent);
       index = static_cast<std::uint32_t>(signals_.size());
       signals_.push_back({now, knowledge});
-      if (a.what == action_kind::signal) return progress::done;
+      if (a.kind == action_kind::signal) return progress::done;
       const std::size_t where = memory_.inbox_of(peer, rank);
       if (memory_.value(where) != none) return fail(violation::tag_reused, now);
       return store_at(now, peer, where, a, 0, true);

@@ -18,7 +18,7 @@ class form {
 
   constexpr violation of_plan() const noexcept {
     if (table_.ranks < 1) return violation::bad_rank_count;
-    if (table_.shape.lanes == 0 || table_.shape.pieces == 0) return violation::bad_shape;
+    if (table_.shape.lanes == 0 || table_.shape.chunks_per_block == 0) return violation::bad_shape;
     if (table_.collective.root < 0 || table_.collective.root >= table_.ranks) return violation::bad_shape;
     return violation::none;
   }
@@ -26,7 +26,7 @@ class form {
   /// Checks one action. `aliased`: `in` and `out` of this rank are the same memory.
   constexpr violation of(int rank, const action& a, bool aliased) const noexcept {
     if (!peer_fits(rank, a)) return violation::no_such_peer;
-    if (a.what >= action_kind::load && !table_.shape.peer_pointers) return violation::undeclared_peer_pointers;
+    if (a.kind >= action_kind::load && !table_.shape.peer_pointers) return violation::undeclared_peer_pointers;
     if (a.to == region::in) return violation::writes_in;
     if (!regions_fit(a)) return violation::malformed;
     if (a.count == 0) return violation::none;
@@ -39,8 +39,8 @@ class form {
 
  private:
   constexpr bool peer_fits(int rank, const action& a) const noexcept {
-    const bool several = a.what == action_kind::push || a.what == action_kind::signal || a.what == action_kind::wait;
-    if (a.what == action_kind::copy || a.what == action_kind::load_reduce) return true;
+    const bool several = a.kind == action_kind::push || a.kind == action_kind::signal || a.kind == action_kind::wait;
+    if (a.kind == action_kind::copy || a.kind == action_kind::load_reduce) return true;
     if (several && a.peer == all_peers) return true;
     return a.peer >= 0 && a.peer < table_.ranks && a.peer != rank;
   }
@@ -52,7 +52,7 @@ class form {
 
   static constexpr bool regions_fit(const action& a) noexcept {
     const bool data = a.count > 0;
-    switch (a.what) {
+    switch (a.kind) {
       case action_kind::copy:
       case action_kind::load: return data && readable(a.from) && writable(a.to);
       case action_kind::send: return data ? readable(a.from) : true;
@@ -67,7 +67,7 @@ class form {
   }
 
   constexpr violation source(int rank, const action& a) const noexcept {
-    switch (a.what) {
+    switch (a.kind) {
       case action_kind::receive: return violation::none;
       case action_kind::load: return exists(a.peer, {a.from, a.from_at}, a);
       case action_kind::load_reduce: break;
@@ -83,8 +83,8 @@ class form {
   }
 
   constexpr violation destination(int rank, const action& a) const noexcept {
-    if (a.what == action_kind::send) return violation::none;
-    if (a.what == action_kind::push) return a.to_at == 0 ? violation::none : violation::no_such_place;
+    if (a.kind == action_kind::send) return violation::none;
+    if (a.kind == action_kind::push) return a.to_at == 0 ? violation::none : violation::no_such_place;
     return exists(rank, {a.to, a.to_at}, a);
   }
 
@@ -96,19 +96,19 @@ class form {
     const collective_kind kind = table_.collective.kind;
     if (kind == collective_kind::barrier) return violation::no_such_place;
     if (at.where == region::in && kind == collective_kind::broadcast) return violation::no_such_place;
-    const std::uint32_t pieces = table_.shape.pieces;
+    const std::uint32_t chunks_per_block = table_.shape.chunks_per_block;
     const bool own_block_only = (at.where == region::in && kind == collective_kind::all_gather) ||
                                 (at.where == region::out && kind == collective_kind::reduce_scatter);
     const auto own = static_cast<std::uint32_t>(rank);
-    if (own_block_only && (at.at / pieces != own || (at.at + a.count - 1) / pieces != own)) {
+    if (own_block_only && (at.at / chunks_per_block != own || (at.at + a.count - 1) / chunks_per_block != own)) {
       return violation::no_such_place;
     }
-    return at.at % pieces == a.chunk % pieces ? violation::none : violation::wrong_length;
+    return at.at % chunks_per_block == a.chunk % chunks_per_block ? violation::none : violation::wrong_length;
   }
 
   /// Returns whether source and destination within this rank's memory overlap with a shift; the same place is allowed.
   static constexpr bool overlaps(const action& a, bool aliased) noexcept {
-    if (a.what != action_kind::copy && a.what != action_kind::receive_reduce && a.what != action_kind::load_reduce)
+    if (a.kind != action_kind::copy && a.kind != action_kind::receive_reduce && a.kind != action_kind::load_reduce)
       return false;
     const bool from_inbox = a.from == region::inbox;
     const region from = from_inbox ? region::in : a.from;

@@ -30,16 +30,16 @@ class hand_overs {
   /// Returns when `what` may begin, or `never` if that is not known yet. `inputs` is the time at which its inputs would
   /// be available if sends completed immediately.
   constexpr double begin_of(const task& what, int rank, double inputs) {
-    if (what.what == task_kind::wait_send_forward || what.what == task_kind::wait_send_backward) {
+    if (what.kind == task_kind::wait_send_forward || what.kind == task_kind::wait_send_backward) {
       const task_kind sends =
-          what.what == task_kind::wait_send_forward ? task_kind::send_forward : task_kind::send_backward;
+          what.kind == task_kind::wait_send_forward ? task_kind::send_forward : task_kind::send_backward;
       return is_taken({sends, what.stage, what.microbatch}, rank);
     }
     if (inputs == never) return never;
     const task forward{task_kind::send_forward, what.stage - 1, what.microbatch};
     const task backward{task_kind::send_backward, what.stage + 1, what.microbatch};
-    if (what.what == task_kind::forward && comes_from_another(forward, rank)) return arrival(forward);
-    const bool is_gradient = what.what == task_kind::input_gradient || what.what == task_kind::backward;
+    if (what.kind == task_kind::forward && comes_from_another(forward, rank)) return arrival(forward);
+    const bool is_gradient = what.kind == task_kind::input_gradient || what.kind == task_kind::backward;
     if (!is_gradient || !comes_from_another(backward, rank)) return inputs;
     const double came = arrival(backward);
     return came == never ? never : std::max(inputs, came);
@@ -53,10 +53,10 @@ class hand_overs {
     at.granted = false;
     at.wants = never;
     const task& message = what.first;
-    if (is_send(message.what)) sent_[place(message)] = end;
-    if (message.what == task_kind::receive_forward) {
+    if (is_send(message.kind)) sent_[place(message)] = end;
+    if (message.kind == task_kind::receive_forward) {
       asked_[place({task_kind::send_forward, message.stage - 1, message.microbatch})] = end;
-    } else if (message.what == task_kind::receive_backward) {
+    } else if (message.kind == task_kind::receive_backward) {
       asked_[place({task_kind::send_backward, message.stage + 1, message.microbatch})] = end;
     }
   }
@@ -92,7 +92,7 @@ class hand_overs {
 
   constexpr std::size_t place(const task& send) const {
     const std::size_t at = plan_.index(send.stage, send.microbatch);
-    return send.what == task_kind::send_forward ? at : at + plan_.cells();
+    return send.kind == task_kind::send_forward ? at : at + plan_.cells();
   }
 
   constexpr bool comes_from_another(const task& send, int rank) const {

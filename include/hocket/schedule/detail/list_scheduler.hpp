@@ -22,7 +22,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan::pipeline::detail {
 
 /// Order of a forward pass and an input gradient that are both ready.
-enum class turn : std::uint8_t {
+enum class pass_order : std::uint8_t {
   gradient_first,
   forward_first,        ///< while there is memory
   alternate,            ///< the kind that was not done last
@@ -32,7 +32,7 @@ enum class turn : std::uint8_t {
 
 /// The preferences of a rank.
 struct preference {
-  turn order = turn::gradient_first;
+  pass_order order = pass_order::gradient_first;
   bool oldest_first = false;   ///< among passes of one kind: the oldest microbatch, not the latest stage
   double share_of_memory = 1;  ///< fraction of the memory limit that is used
   /// A weight gradient may delay other work by this fraction of its duration. Without expectations of an earlier
@@ -69,7 +69,7 @@ class list_scheduler {
   }
 
   schedule make() {
-    for (int rank = 0; rank < made_.ranks(); ++rank) look_again(0, rank);
+    for (int rank = 0; rank < made_.ranks(); ++rank) add_decision(0, rank);
     while (!events_.empty()) {
       const auto [time, rank] = events_.top();
       events_.pop();
@@ -104,7 +104,7 @@ class list_scheduler {
     task what;
     double ready = never;     ///< when its input is available, if that is known
     double expected = never;  ///< when its input was available in an earlier attempt
-    explicit operator bool() const noexcept { return what.what != task_kind::nothing; }
+    explicit operator bool() const noexcept { return what.kind != task_kind::nothing; }
   };
 
   /// The tasks that a rank could do now, and when other tasks become ready.
@@ -122,7 +122,7 @@ class list_scheduler {
   rank_state& rank_of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const rank_state& rank_of(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  void look_again(double time, int rank) { events_.push({time, rank}); }
+  void add_decision(double time, int rank) { events_.push({time, rank}); }
 
   // ---- what could be done ----
 
@@ -198,17 +198,17 @@ class list_scheduler {
       const task& oldest = own.weights[own.weights_done];
       if (found.lacks_memory || has_time_for(oldest, found, now)) return start(rank, oldest, now);
     }
-    if (found.known < never) look_again(found.known, rank);
+    if (found.known < never) add_decision(found.known, rank);
   }
 
   bool takes_forward(const task& forward, const rank_state& own) const {
     const bool is_later = stage_of(forward.stage).chunk > 0;
     switch (prefer_.order) {
-      case turn::gradient_first: return false;
-      case turn::forward_first: return true;
-      case turn::alternate: return own.last != task_kind::forward;
-      case turn::later_forward_first: return is_later;
-      case turn::alternate_but_later_forward_first: return is_later || own.last != task_kind::forward;
+      case pass_order::gradient_first: return false;
+      case pass_order::forward_first: return true;
+      case pass_order::alternate: return own.last != task_kind::forward;
+      case pass_order::later_forward_first: return is_later;
+      case pass_order::alternate_but_later_forward_first: return is_later || own.last != task_kind::forward;
     }
     return false;
   }
@@ -223,14 +223,14 @@ class list_scheduler {
     made_.of(rank).push_back({what, {}});
     const double end = now + cost_.of(what);
     own.free = end;
-    look_again(end, rank);
-    if (what.what == task_kind::weight_gradient) {
+    add_decision(end, rank);
+    if (what.kind == task_kind::weight_gradient) {
       --own.held;
       ++own.weights_done;
       return;
     }
-    own.last = what.what;
-    if (what.what == task_kind::forward) {
+    own.last = what.kind;
+    if (what.kind == task_kind::forward) {
       ++own.held;
       ++stage_of(what.stage).forwards;
       results_.outputs[made_.index(what.stage, what.microbatch)] = end;
@@ -246,7 +246,7 @@ class list_scheduler {
   /// Lets the rank that needs a result decide again when the result is available.
   void propagate(int rank, int stage, int microbatch, double end) {
     const int consumer = made_.placement.rank_of(stage, microbatch);
-    if (consumer != rank) look_again(std::max(end + cost_.hop(rank, consumer), rank_of(consumer).free), consumer);
+    if (consumer != rank) add_decision(std::max(end + cost_.hop(rank, consumer), rank_of(consumer).free), consumer);
   }
 
   schedule made_;

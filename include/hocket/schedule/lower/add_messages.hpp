@@ -30,7 +30,7 @@ class message_writer {
   constexpr schedule write() {
     for (bool moved = true; moved;) {
       moved = false;
-      for (int rank = 0; rank < plan_.ranks(); ++rank) moved = take_one(rank) || moved;
+      for (int rank = 0; rank < plan_.ranks(); ++rank) moved = copy_next(rank) || moved;
     }
     for (int rank = 0; rank < plan_.ranks(); ++rank) {
       if (next_[static_cast<std::size_t>(rank)] < plan_.of(rank).size()) {
@@ -43,7 +43,7 @@ class message_writer {
   }
 
  private:
-  constexpr bool take_one(int rank) {
+  constexpr bool copy_next(int rank) {
     std::size_t& next = next_[static_cast<std::size_t>(rank)];
     const row& actions = plan_.of(rank);
     if (next == actions.size()) return false;
@@ -51,26 +51,26 @@ class message_writer {
     for_each_task(actions[next], [&](const task& what) { ready = ready && is_ready(what); });
     if (!ready) return false;
     made_.of(rank).push_back(actions[next]);
-    for_each_task(actions[next], [&](const task& what) { pass_on(what, rank); });
+    for_each_task(actions[next], [&](const task& what) { send_result(what, rank); });
     ++next;
     return true;
   }
 
   constexpr bool is_ready(const task& what) const {
-    if (what.what == task_kind::forward) return what.stage == 0 || inputs_[plan_.index(what.stage, what.microbatch)];
-    if (what.what == task_kind::input_gradient || what.what == task_kind::backward) {
+    if (what.kind == task_kind::forward) return what.stage == 0 || inputs_[plan_.index(what.stage, what.microbatch)];
+    if (what.kind == task_kind::input_gradient || what.kind == task_kind::backward) {
       return what.stage == plan_.stages() - 1 || gradients_[plan_.index(what.stage, what.microbatch)];
     }
     return true;
   }
 
-  constexpr void pass_on(const task& what, int rank) {
+  constexpr void send_result(const task& what, int rank) {
     const int m = what.microbatch;
-    if (what.what == task_kind::forward && what.stage + 1 < plan_.stages()) {
+    if (what.kind == task_kind::forward && what.stage + 1 < plan_.stages()) {
       deliver(rank, {task_kind::send_forward, what.stage, m}, {task_kind::receive_forward, what.stage + 1, m});
       inputs_[plan_.index(what.stage + 1, m)] = true;
     }
-    if ((what.what == task_kind::input_gradient || what.what == task_kind::backward) && what.stage > 0) {
+    if ((what.kind == task_kind::input_gradient || what.kind == task_kind::backward) && what.stage > 0) {
       deliver(rank, {task_kind::send_backward, what.stage, m}, {task_kind::receive_backward, what.stage - 1, m});
       gradients_[plan_.index(what.stage - 1, m)] = true;
     }

@@ -18,13 +18,13 @@ namespace detail {
 /// Returns whether `what` needs `message`.
 constexpr bool needs_message(const task& what, const task& message) noexcept {
   if (what.stage != message.stage || what.microbatch != message.microbatch) return false;
-  if (message.what == task_kind::receive_forward) return what.what == task_kind::forward;
-  return what.what == task_kind::input_gradient || what.what == task_kind::backward;
+  if (message.kind == task_kind::receive_forward) return what.kind == task_kind::forward;
+  return what.kind == task_kind::input_gradient || what.kind == task_kind::backward;
 }
 
 /// Returns how many receives in `held` must come before `next`: up to the last one that it needs, or all before a send.
 constexpr std::size_t due_before(const schedule_action& next, const row& held) {
-  if (is_send(next.first.what)) return held.size();
+  if (is_send(next.first.kind)) return held.size();
   std::size_t due = 0;
   for (std::size_t i = 0; i < held.size(); ++i) {
     for_each_task(next, [&](const task& what) {
@@ -49,7 +49,7 @@ constexpr schedule defer_receives(schedule plan) {
       held.erase(held.begin(), end);
     };
     for (const schedule_action& each : actions) {
-      if (is_receive(each.first.what)) {
+      if (is_receive(each.first.kind)) {
         held.push_back(each);
         continue;
       }

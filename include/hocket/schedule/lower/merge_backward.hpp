@@ -17,9 +17,9 @@ constexpr schedule merge_backward(schedule plan) {
     row merged;
     for (const schedule_action& each : actions) {
       const bool completes = !merged.empty() && !each.is_pair() && !merged.back().is_pair() &&
-                             merged.back().first.what == task_kind::input_gradient &&
+                             merged.back().first.kind == task_kind::input_gradient &&
                              each == weight_gradient(merged.back().first.stage, merged.back().first.microbatch);
-      if (completes) merged.back().first.what = task_kind::backward;
+      if (completes) merged.back().first.kind = task_kind::backward;
       else merged.push_back(each);
     }
     actions = std::move(merged);

@@ -18,7 +18,7 @@ constexpr schedule reduce_gradients(schedule plan) {
   for (row& actions : plan.rows) {
     std::vector<int> left(static_cast<std::size_t>(plan.stages()));
     const auto is_last_half = [](const task& what) {
-      return what.what == task_kind::backward || what.what == task_kind::weight_gradient;
+      return what.kind == task_kind::backward || what.kind == task_kind::weight_gradient;
     };
     for (const schedule_action& each : actions) {
       for_each_task(each, [&](const task& what) {

@@ -19,7 +19,7 @@ namespace detail {
 constexpr bool reduces_gradients(const schedule& plan) {
   return std::any_of(plan.rows.begin(), plan.rows.end(), [](const row& actions) {
     return std::any_of(actions.begin(), actions.end(),
-                       [](const schedule_action& each) { return each.first.what == task_kind::reduce_gradient; });
+                       [](const schedule_action& each) { return each.first.kind == task_kind::reduce_gradient; });
   });
 }
 
@@ -38,7 +38,7 @@ constexpr schedule update_parameters(schedule plan) {
     std::vector<std::size_t> last(static_cast<std::size_t>(plan.stages()), actions.size());
     for (std::size_t i = 0; i < actions.size(); ++i) {
       for_each_task(actions[i], [&](const task& what) {
-        const bool is_gradient = is_computation(what.what) || what.what == task_kind::wait_reduce_gradient;
+        const bool is_gradient = is_computation(what.kind) || what.kind == task_kind::wait_reduce_gradient;
         if (is_gradient) last[static_cast<std::size_t>(what.stage)] = i;
       });
     }

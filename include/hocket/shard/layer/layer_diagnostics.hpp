@@ -372,7 +372,7 @@ inline constexpr bool is_pass = !Call::template explain<std::remove_cvref_t<Give
 template <class Call, class... Given>
   requires(!is_pass<Call, Given...>)
 constexpr auto why_no_pass() {
-  return in_words([] { return Call::template explain<std::remove_cvref_t<Given>...>(); });
+  return make_explanation([] { return Call::template explain<std::remove_cvref_t<Given>...>(); });
 }
 
 }  // namespace detail

@@ -149,8 +149,8 @@ class faulty_endpoints : public forwarding_endpoints<Endpoints> {
     return !injector_->silent() && base::broken(fail);
   }
 
-  void post(int peer, std::span<const std::byte> words) {
-    if (base::shares_address_space || (!injector_->killed() && !is_cut_from(peer))) base::post(peer, words);
+  void post(int peer, std::span<const std::byte> payload) {
+    if (base::shares_address_space || (!injector_->killed() && !is_cut_from(peer))) base::post(peer, payload);
   }
   bool has_control_message() const { return !injector_->silent() && base::has_control_message(); }
   bool fetch(transport::control_message& received) {

@@ -58,7 +58,7 @@ class forwarding_endpoints {
   bool gone(int peer) { return inner_->gone(peer); }
   void discard() { inner_->discard(); }
 
-  void post(int peer, std::span<const std::byte> words) { inner_->post(peer, words); }
+  void post(int peer, std::span<const std::byte> payload) { inner_->post(peer, payload); }
   bool posted() { return inner_->posted(); }
   bool has_control_message() const { return inner_->has_control_message(); }
   bool fetch(transport::control_message& received) { return inner_->fetch(received); }

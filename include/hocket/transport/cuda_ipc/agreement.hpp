@@ -20,22 +20,22 @@ HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 namespace detail {
 
-/// Encodes a failure, or a rank's contribution `told` if there is none.
-inline std::vector<std::byte> encode_answer(const failure& found, std::span<const std::byte> told = {}) {
+/// Encodes a failure, or a rank's contribution `contribution` if there is none.
+inline std::vector<std::byte> encode_answer(const failure& found, std::span<const std::byte> contribution = {}) {
   std::vector<std::byte> out;
   bootstrap::detail::append_integer(out, static_cast<std::int32_t>(found.code.value()));
   if (found) {
     bootstrap::detail::append_bytes(out, bootstrap::text_bytes(found.reason));
   } else {
-    bootstrap::detail::append_bytes(out, told);
+    bootstrap::detail::append_bytes(out, contribution);
   }
   return out;
 }
 
 /// Decodes the contributions of all ranks, or returns the first failure among them, the same on all ranks.
 inline failure decode_answers(const std::vector<std::vector<std::byte>>& all, std::size_t ranks,
-                              std::vector<std::vector<std::byte>>& told) {
-  told.assign(ranks, {});
+                              std::vector<std::vector<std::byte>>& contributions) {
+  contributions.assign(ranks, {});
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     bootstrap::detail::blob_reader from(rank < all.size() ? std::span(all[rank]) : std::span<const std::byte>());
     const auto code = from.integer<std::int32_t>();
@@ -43,7 +43,7 @@ inline failure decode_answers(const std::vector<std::vector<std::byte>>& all, st
     if (!from.ok()) return make_failure(errc::corrupted, "the rank sent an invalid answer", whose);
     if (code != 0) return make_failure(static_cast<errc>(code), from.rest_as_text(), whose);
     const std::span<const std::byte> rest = from.bytes(from.left());
-    told[rank].assign(rest.begin(), rest.end());
+    contributions[rank].assign(rest.begin(), rest.end());
   }
   return {};
 }

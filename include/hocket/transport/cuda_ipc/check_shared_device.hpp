@@ -26,8 +26,8 @@ namespace detail {
 /// Returns the number of streams of a process that can run concurrently on a device.
 inline int connections_to_a_device() {
   const char* const value = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  const int said = value == nullptr ? 0 : std::atoi(value);
-  return said > 0 ? said : 8;
+  const int configured = value == nullptr ? 0 : std::atoi(value);
+  return configured > 0 ? configured : 8;
 }
 
 /// Returns the mutex to hold while a rank enqueues an operation. One per process, because connections are per process.
@@ -43,9 +43,9 @@ inline std::mutex& turns_of_threads() {
 template <class Driver>
 failure check_shared_device(Driver& through, int ranks, int connections) {
   auto loading = loading_mode::eager;
-  const status said = through.module_get_loading_mode(&loading);
-  if (said != status::success)
-    return status_failure(through, "asking the driver whether it loads kernels lazily", said);
+  const status returned = through.module_get_loading_mode(&loading);
+  if (returned != status::success)
+    return status_failure(through, "asking the driver whether it loads kernels lazily", returned);
   const std::string these = hocket::detail::concat({ranks, " ranks of one process use one device, "});
   if (loading == loading_mode::lazy) {
     return make_failure(errc::bad_environment,

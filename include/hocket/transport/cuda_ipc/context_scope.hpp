@@ -19,14 +19,14 @@ template <class Driver>
 class context_scope {
  public:
   context_scope(Driver& through, context_handle wanted) : through_(through) {
-    said_ = through_.ctx_get_current(&before_);
-    if (said_ == status::success && before_ != wanted) {
-      said_ = through_.ctx_set_current(wanted);
-      changed_ = said_ == status::success;
+    entered_ = through_.ctx_get_current(&before_);
+    if (entered_ == status::success && before_ != wanted) {
+      entered_ = through_.ctx_set_current(wanted);
+      changed_ = entered_ == status::success;
     }
-    if (said_ != status::success) return;
-    said_ = through_.thread_exchange_stream_capture_mode(&mode_);
-    relaxed_ = said_ == status::success;
+    if (entered_ != status::success) return;
+    entered_ = through_.thread_exchange_stream_capture_mode(&mode_);
+    relaxed_ = entered_ == status::success;
   }
   context_scope(const context_scope&) = delete;
   context_scope& operator=(const context_scope&) = delete;
@@ -36,17 +36,18 @@ class context_scope {
   }
 
   /// Returns whether the scope was entered.
-  status said() const noexcept { return said_; }
+  status entered() const noexcept { return entered_; }
   /// Returns why the scope was not entered; no failure if it was.
   failure refused() const {
-    return said_ == status::success ? failure() : status_failure(through_, "entering the device's context", said_);
+    return entered_ == status::success ? failure()
+                                       : status_failure(through_, "entering the device's context", entered_);
   }
 
  private:
   Driver& through_;
   context_handle before_ = nullptr;
   capture_mode mode_ = capture_mode::relaxed;
-  status said_ = status::success;
+  status entered_ = status::success;
   bool changed_ = false;
   bool relaxed_ = false;
 };

@@ -208,8 +208,8 @@ class driver : public driver_functions {
   static std::optional<driver> load(failure& why, const char* library = "libcuda.so.1") {
     void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      const char* const said = ::dlerror();
-      why = detail::no_driver(std::string(said != nullptr ? said : library) +
+      const char* const reason = ::dlerror();
+      why = detail::no_driver(std::string(reason != nullptr ? reason : library) +
                               "; NVIDIA's driver provides this library, and a container gets it with the GPU");
       return std::nullopt;
     }

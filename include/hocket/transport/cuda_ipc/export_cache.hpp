@@ -34,8 +34,8 @@ class export_cache {
     const auto known = known_.find({data, bytes});
     if (known != known_.end()) {
       std::uint64_t generation = 0;
-      const status said = detail::attribute_of(*at_.through, pointer_attribute::buffer_id, data, generation);
-      if (said == status::success && generation == known->second.generation) {
+      const status returned = detail::attribute_of(*at_.through, pointer_attribute::buffer_id, data, generation);
+      if (returned == status::success && generation == known->second.generation) {
         result = known->second;
         return {};
       }

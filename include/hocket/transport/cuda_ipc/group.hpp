@@ -166,15 +166,15 @@ class group {
     }
     if (misuse) return {};
     capture_status now = capture_status::none;
-    status said = through().stream_is_capturing(stream, &now);
-    if (said != status::success)
-      return status_failure(through(), "asking the driver whether the stream is being captured", said);
+    status returned = through().stream_is_capturing(stream, &now);
+    if (returned != status::success)
+      return status_failure(through(), "asking the driver whether the stream is being captured", returned);
     capturing = now != capture_status::none;
     if (capturing || !shares_context_) return {};
     unsigned flags = 0;
-    said = through().stream_get_flags(stream, &flags);
-    if (said != status::success)
-      return status_failure(through(), "asking the driver for the flags of the stream", said);
+    returned = through().stream_get_flags(stream, &flags);
+    if (returned != status::success)
+      return status_failure(through(), "asking the driver for the flags of the stream", returned);
     if ((flags & stream_non_blocking) != 0) return {};
     misuse = make_failure(errc::invalid_argument,
                           "the stream waits for the default stream, where a copy by one rank would block work that "
@@ -212,10 +212,10 @@ class group {
   failure begin(stream_handle stream, bool capturing) {
     if (failure found = usable()) return found;
     if (capturing || last_ == nullptr || !last_->recorded) return {};
-    const status said = through().stream_wait_event(stream, last_->passed.get(), 0U);
-    return said == status::success
+    const status returned = through().stream_wait_event(stream, last_->passed.get(), 0U);
+    return returned == status::success
                ? failure()
-               : status_failure(through(), "ordering the stream after the group's previous operation", said);
+               : status_failure(through(), "ordering the stream after the group's previous operation", returned);
   }
 
   /// Call after the operation was enqueued.
@@ -224,9 +224,9 @@ class group {
       what->captured = true;
       return {};
     }
-    const status said = through().event_record(what->passed.get(), stream);
-    if (said != status::success)
-      return status_failure(through(), "recording an event after an operation on the stream", said);
+    const status returned = through().event_record(what->passed.get(), stream);
+    if (returned != status::success)
+      return status_failure(through(), "recording an event after an operation on the stream", returned);
     what->recorded = true;
     last_ = what;
     history_ = (history_ ^ what->number) * 0x9e3779b97f4a7c15U;
@@ -241,14 +241,14 @@ class group {
   /// ended, and results are invalid.
   failure finish(stream_handle stream, const deadline& until) {
     const context_scope scope(through(), at_.where);
-    if (failure found = scope.refused()) return give_up(stream, std::move(found));
+    if (failure found = scope.refused()) return end_failed_group(stream, std::move(found));
     return wait_for([&] { return through().stream_query(stream); }, stream, until);
   }
   /// Like `finish`, for one operation.
   failure finish(const std::shared_ptr<in_flight_operation>& what, const deadline& until) {
     if (!what->recorded) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
-    if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
+    if (failure found = scope.refused()) return end_failed_group(nullptr, std::move(found));
     return wait_for(query_of(*what), nullptr, until);
   }
   /// Sets `done` without waiting, with the failures of `finish`.
@@ -256,18 +256,18 @@ class group {
     done = !what->recorded;
     if (done) return over_ ? usable() : failure();
     const context_scope scope(through(), at_.where);
-    if (failure found = scope.refused()) return give_up(nullptr, std::move(found));
+    if (failure found = scope.refused()) return end_failed_group(nullptr, std::move(found));
     return look(query_of(*what), nullptr, until, true, done);
   }
 
   /// Ends the group on this rank because of `cause`, reports that to the others, and drains `stream` and all active
   /// operations. Returns `cause`.
-  failure give_up(stream_handle stream, failure cause) {
+  failure end_failed_group(stream_handle stream, failure cause) {
     if (!over_) {
       over_ = cause;
       if (options_.ends) options_.ends(cause);
     }
-    host_.give_up(cause.context.peer >= 0 && cause.context.peer < ranks_ ? cause.context.peer : rank_);
+    host_.report_end(cause.context.peer >= 0 && cause.context.peer < ranks_ ? cause.context.peer : rank_);
     if (!drained(stream)) stuck_ = true;
     return cause;
   }
@@ -328,11 +328,11 @@ class group {
   failure exchange_handles(const transport::exchange_function& exchange) {
     const auto ranks = static_cast<std::size_t>(ranks_);
     const std::vector<std::byte> offer = own_offer();
-    std::vector<std::vector<std::byte>> told;
-    failure found = detail::decode_answers(exchange(offer), ranks, told);
+    std::vector<std::vector<std::byte>> contributions;
+    failure found = detail::decode_answers(exchange(offer), ranks, contributions);
     if (found) return found;
     const reach reached = probe(at_, options_.process, rank_, ranks, exchange, options_.until);
-    found = detail::agreed(open_all(told, reached), ranks, exchange);
+    found = detail::agreed(open_all(contributions, reached), ranks, exchange);
     host_.hide();
     return found;
   }
@@ -340,18 +340,18 @@ class group {
   std::vector<std::byte> own_offer() {
     memory_handle words;
     const failure found = prepare(words);
-    std::vector<std::byte> told;
+    std::vector<std::byte> contribution;
     if (!found) {
-      told = encode(words);
-      bootstrap::detail::append_bytes(told, host_.ticket());
+      contribution = encode(words);
+      bootstrap::detail::append_bytes(contribution, host_.ticket());
     }
-    return detail::encode_answer(found, told);
+    return detail::encode_answer(found, contribution);
   }
 
   failure prepare(memory_handle& words) {
     failure found = host_.make();
     if (!found) found = peer_visible_.allocate(layout_.bytes(), own_words_);
-    if (!found) found = owned_stream<Driver>::make(at_, rescue_);
+    if (!found) found = owned_stream<Driver>::make(at_, cleanup_stream_);
     if (!found) found = clear_words();
     if (!found) found = exports_.publish(own_words_, layout_.bytes(), words);
     if (found) return found;
@@ -368,27 +368,28 @@ class group {
     if (found) return found;
     std::memset(zeros.get(), 0, layout_.bytes());
     const context_scope scope(through(), at_.where);
-    status said = scope.said();
-    if (said == status::success) {
-      said = through().memcpy_async(own_words_, reinterpret_cast<address>(zeros.get()), layout_.bytes(), rescue_.get());
+    status returned = scope.entered();
+    if (returned == status::success) {
+      returned = through().memcpy_async(own_words_, reinterpret_cast<address>(zeros.get()), layout_.bytes(),
+                                        cleanup_stream_.get());
     }
-    if (said != status::success)
-      return status_failure(through(), "clearing the words in device memory that streams wait for", said);
+    if (returned != status::success)
+      return status_failure(through(), "clearing the words in device memory that streams wait for", returned);
     bool idle = false;
-    found = cuda_ipc::finish(through(), rescue_.get(), options_.until, idle);
+    found = cuda_ipc::finish(through(), cleanup_stream_.get(), options_.until, idle);
     if (!idle) {
       stuck_ = true;
       zeros.abandon();
-      rescue_.abandon();
+      cleanup_stream_.abandon();
     }
     return found;
   }
 
   /// Opens everything that peers have offered.
-  failure open_all(const std::vector<std::vector<std::byte>>& told, const reach& reached) {
+  failure open_all(const std::vector<std::vector<std::byte>>& contributions, const reach& reached) {
     std::vector<std::vector<std::byte>> tickets;
     std::vector<memory_handle> handles;
-    for (const std::vector<std::byte>& each : told) {
+    for (const std::vector<std::byte>& each : contributions) {
       const std::span<const std::byte> bytes(each);
       const std::size_t split = std::min(bytes.size(), encoded_handle_bytes);
       const std::optional<memory_handle> handle = decode(bytes.first(split));
@@ -443,12 +444,14 @@ class group {
     const context_scope scope(through(), at_.where);
     if (failure found = scope.refused()) return found;
     capture_status now = capture_status::none;
-    status said = through().stream_is_capturing(stream, &now);
-    if (said == status::success && now != capture_status::none) return {};
-    if (said == status::success) {
-      said = through().stream_write_value_32(stream, own_words_ + layout_.offset(word_bank::early, 0, rank_), 0U, 0U);
+    status returned = through().stream_is_capturing(stream, &now);
+    if (returned == status::success && now != capture_status::none) return {};
+    if (returned == status::success) {
+      returned =
+          through().stream_write_value_32(stream, own_words_ + layout_.offset(word_bank::early, 0, rank_), 0U, 0U);
     }
-    if (said != status::success) return status_failure(through(), "enqueueing the first work on the stream", said);
+    if (returned != status::success)
+      return status_failure(through(), "enqueueing the first work on the stream", returned);
     bool idle = false;
     failure found = cuda_ipc::finish(through(), stream, options_.until, idle);
     if (!idle) stuck_ = true;
@@ -498,40 +501,41 @@ class group {
   /// Sets `done` to whether `query` succeeds; or returns why it never will.
   template <class Query>
   failure look(const Query& query, stream_handle stream, const deadline& until, bool ask_kernel, bool& done) {
-    const status said = query();
-    done = said == status::success;
-    if (!done && said != status::not_ready) {
-      return give_up(stream, status_failure(through(), "waiting for the work on a stream", said));
+    const status returned = query();
+    done = returned == status::success;
+    if (!done && returned != status::not_ready) {
+      return end_failed_group(stream, status_failure(through(), "waiting for the work on a stream", returned));
     }
     if (!done) {
-      if (failure found = interruption()) return give_up(stream, std::move(found));
+      if (failure found = interruption()) return end_failed_group(stream, std::move(found));
     }
     // A peer that abandons the group reports that before it signals work that it has not done.
-    if (failure found = peers_failed(ask_kernel && !done)) return give_up(stream, said_by(std::move(found)));
+    if (failure found = peers_failed(ask_kernel && !done))
+      return end_failed_group(stream, prefer_interruption(std::move(found)));
     const bool late = !done && until.passed();
     if (done || late) {
-      if (failure found = order_failure()) return give_up(stream, std::move(found));
+      if (failure found = order_failure()) return end_failed_group(stream, std::move(found));
     }
-    if (late) return give_up(stream, late_failure());
+    if (late) return end_failed_group(stream, late_failure());
     return done && over_ ? usable() : failure();
   }
 
   failure interruption() const { return options_.interrupted ? options_.interrupted() : failure(); }
   /// Prefers an interruption to `found`: the abandoning rank may have reported a more precise reason elsewhere before.
-  failure said_by(failure found) const {
-    failure told = interruption();
-    return told ? told : found;
+  failure prefer_interruption(failure found) const {
+    failure preferred = interruption();
+    return preferred ? preferred : found;
   }
 
   failure peers_failed(bool ask_kernel) {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_) continue;
-      if (const int blamed = host_.blamed_by(peer); blamed >= 0 && blamed < ranks_) {
-        const std::string fault = blamed == peer ? "" : hocket::detail::concat({" because of rank ", blamed});
+      if (const int culprit = host_.culprit_named_by(peer); culprit >= 0 && culprit < ranks_) {
+        const std::string fault = culprit == peer ? "" : hocket::detail::concat({" because of rank ", culprit});
         return make_failure(
             errc::aborted,
             hocket::detail::concat({"rank ", peer, " has abandoned the group", fault, ": its contribution is missing"}),
-            {.peer = blamed});
+            {.peer = culprit});
       }
       if (ask_kernel && has_ended_(peer)) {
         return make_failure(errc::peer_lost, "the rank's process has ended", {.peer = peer});
@@ -578,12 +582,12 @@ class group {
       if (until.passed()) return false;
       for (std::size_t i = 0; i < layout_.count(); ++i) {
         static_cast<void>(
-            through().stream_write_value_32(rescue_.get(), own_words_ + i * sizeof(std::uint32_t), 1U, 0U));
+            through().stream_write_value_32(cleanup_stream_.get(), own_words_ + i * sizeof(std::uint32_t), 1U, 0U));
       }
       rescued = true;
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
-    while (rescued && through().stream_query(rescue_.get()) != status::success) {
+    while (rescued && through().stream_query(cleanup_stream_.get()) != status::success) {
       if (until.passed()) return false;
       std::this_thread::yield();
     }
@@ -606,7 +610,7 @@ class group {
     std::erase_if(in_flight_, [&](const std::shared_ptr<in_flight_operation>& each) {
       if (!each->dropped || each->captured || each == last_ || stuck_) return false;
       if (each->recorded && query_of(*each)() != status::success) return false;
-      peer_visible_.give_back(each->peer_visible);
+      peer_visible_.mark_spare(each->peer_visible);
       reaped_.push_back(each);
       return true;
     });
@@ -622,7 +626,7 @@ class group {
     in_flight_.clear();
     reaped_.clear();
     last_.reset();
-    rescue_ = {};
+    cleanup_stream_ = {};
   }
 
   void abandon() noexcept {
@@ -630,7 +634,7 @@ class group {
       for (const std::shared_ptr<in_flight_operation>& each : *all) each->abandon();
     }
     for (lease& each : their_words_) each.abandon();
-    rescue_.abandon();
+    cleanup_stream_.abandon();
   }
 
   std::size_t index(int rank) const noexcept { return static_cast<std::size_t>(rank); }
@@ -648,7 +652,7 @@ class group {
   teardown<Driver> teardown_;
   address own_words_ = 0;
   std::vector<lease> their_words_;
-  owned_stream<Driver> rescue_;
+  owned_stream<Driver> cleanup_stream_;
   std::function<bool(int)> has_ended_;
   std::vector<std::shared_ptr<in_flight_operation>> in_flight_;
   std::vector<std::shared_ptr<in_flight_operation>> reaped_;  ///< completed, and not freed yet

@@ -61,9 +61,9 @@ class host_words {
     at(rank_).histories[operation % retained_histories].store(history, std::memory_order_release);
     at(rank_).arrived.store(operation, std::memory_order_release);
   }
-  /// Reports that this rank has abandoned the group. `blamed`: the culprit; this rank, or one that it waited for.
-  void give_up(int blamed) noexcept {
-    at(rank_).gave_up.store(static_cast<std::uint32_t>(blamed) + 1, std::memory_order_release);
+  /// Reports that this rank has abandoned the group. `culprit`: the culprit; this rank, or one that it waited for.
+  void report_end(int culprit) noexcept {
+    at(rank_).culprit_plus_1.store(static_cast<std::uint32_t>(culprit) + 1, std::memory_order_release);
   }
 
   std::uint64_t arrived(int peer) const noexcept { return at(peer).arrived.load(std::memory_order_acquire); }
@@ -85,8 +85,8 @@ class host_words {
     return overwritten ? 0 : result;
   }
   /// Returns the culprit that the peer named; -1 if it has not abandoned the group.
-  int blamed_by(int peer) const noexcept {
-    return static_cast<int>(at(peer).gave_up.load(std::memory_order_acquire)) - 1;
+  int culprit_named_by(int peer) const noexcept {
+    return static_cast<int>(at(peer).culprit_plus_1.load(std::memory_order_acquire)) - 1;
   }
 
   /// Returns the words that teardown uses.
@@ -100,7 +100,7 @@ class host_words {
   static constexpr std::size_t retained_histories = 64;
   struct page {  // zeroed
     teardown_words::word unmapped;
-    std::atomic<std::uint32_t> gave_up;  ///< 1 + the culprit's rank
+    std::atomic<std::uint32_t> culprit_plus_1;  ///< 1 + the culprit's rank
     std::atomic<std::uint64_t> arrived;
     std::atomic<std::uint64_t> histories[retained_histories];  ///< by operation, modulo their count
   };

@@ -115,7 +115,7 @@ class mapping_cache {
   failure close_all() {
     const std::lock_guard guard(lock_);
     while (!mappings_.empty()) retire(mappings_.begin());
-    failure result = std::exchange(complaint_, failure());
+    failure result = std::exchange(close_failure_, failure());
     if (!retired_.empty() && !result) {
       result = make_failure(errc::invalid_argument,
                             hocket::detail::concat({retired_.size(),
@@ -177,13 +177,14 @@ class mapping_cache {
   failure mapped(const memory_handle& of, address& at) {
     const context_scope scope(through_, context_);
     if (failure found = scope.refused()) return found;
-    status said = through_.ipc_open_mem_handle(&at, of.allocation, open_with_peer_access);
-    const bool no_room = said == status::out_of_memory || said == status::map_failed || said == status::too_many_peers;
+    status returned = through_.ipc_open_mem_handle(&at, of.allocation, open_with_peer_access);
+    const bool no_room =
+        returned == status::out_of_memory || returned == status::map_failed || returned == status::too_many_peers;
     if (no_room && evict_oldest()) {
       while (evict_oldest()) {}
-      said = through_.ipc_open_mem_handle(&at, of.allocation, open_with_peer_access);
+      returned = through_.ipc_open_mem_handle(&at, of.allocation, open_with_peer_access);
     }
-    return said == status::success ? failure() : status_failure(through_, "opening a peer's memory", said);
+    return returned == status::success ? failure() : status_failure(through_, "opening a peer's memory", returned);
   }
 
   /// Retires the unused mapping that was least recently used. Returns false if there is none.
@@ -224,8 +225,9 @@ class mapping_cache {
 
   void close(const mapping& which) {
     const context_scope scope(through_, context_);
-    const status said = through_.ipc_close_mem_handle(which.at);
-    if (said != status::success && !complaint_) complaint_ = status_failure(through_, "closing a peer's memory", said);
+    const status returned = through_.ipc_close_mem_handle(which.at);
+    if (returned != status::success && !close_failure_)
+      close_failure_ = status_failure(through_, "closing a peer's memory", returned);
   }
 
   Driver& through_;
@@ -235,7 +237,7 @@ class mapping_cache {
   mutable std::mutex lock_;
   table mappings_;
   std::vector<std::unique_ptr<mapping>> retired_;
-  failure complaint_;  ///< first error that the driver reported on closing
+  failure close_failure_;  ///< first error that the driver reported on closing
   std::uint64_t uses_ = 0;
 };
 

@@ -119,12 +119,13 @@ inline failure without_handle(std::string_view what) {
 template <class Driver>
 failure openable(Driver& through, address data) {
   std::uint64_t type = 0, managed = 0, capable = 0;
-  status said = attribute_of(through, pointer_attribute::memory_type, data, type);
-  if (said == status::invalid_value) return without_handle("the driver does not know this memory: it is the host's");
-  if (said == status::success) said = attribute_of(through, pointer_attribute::is_managed, data, managed);
-  if (said == status::success) said = attribute_of(through, pointer_attribute::ipc_capable, data, capable);
-  if (said != status::success)
-    return status_failure(through, "asking the driver for the kind of the buffer's memory", said);
+  status returned = attribute_of(through, pointer_attribute::memory_type, data, type);
+  if (returned == status::invalid_value)
+    return without_handle("the driver does not know this memory: it is the host's");
+  if (returned == status::success) returned = attribute_of(through, pointer_attribute::is_managed, data, managed);
+  if (returned == status::success) returned = attribute_of(through, pointer_attribute::ipc_capable, data, capable);
+  if (returned != status::success)
+    return status_failure(through, "asking the driver for the kind of the buffer's memory", returned);
   if (managed != 0) return without_handle("this is managed memory");
   if (type != static_cast<std::uint64_t>(memory_type::device)) return without_handle("this memory is not on a device");
   if (capable == 0) {
@@ -140,11 +141,12 @@ template <class Driver>
 failure device_of(Driver& through, address data, uuid& result) {
   std::uint64_t ordinal = 0;
   device_number number = 0;
-  status said = attribute_of(through, pointer_attribute::device_ordinal, data, ordinal);
-  if (said == status::success) said = through.device_get(&number, static_cast<int>(ordinal));
-  if (said == status::success) said = through.device_get_uuid(&result, number);
-  return said == status::success ? failure()
-                                 : status_failure(through, "asking the driver for the device of the buffer", said);
+  status returned = attribute_of(through, pointer_attribute::device_ordinal, data, ordinal);
+  if (returned == status::success) returned = through.device_get(&number, static_cast<int>(ordinal));
+  if (returned == status::success) returned = through.device_get_uuid(&result, number);
+  return returned == status::success
+             ? failure()
+             : status_failure(through, "asking the driver for the device of the buffer", returned);
 }
 
 }  // namespace detail
@@ -157,10 +159,11 @@ failure describe(Driver& through, address data, std::uint64_t bytes, const proce
   address base = 0;
   std::size_t size = 0;
   std::uint64_t generation = 0;
-  status said = through.mem_get_address_range(&base, &size, data);
-  if (said == status::success) said = detail::attribute_of(through, pointer_attribute::buffer_id, data, generation);
-  if (said != status::success)
-    return status_failure(through, "asking the driver for the allocation of the buffer", said);
+  status returned = through.mem_get_address_range(&base, &size, data);
+  if (returned == status::success)
+    returned = detail::attribute_of(through, pointer_attribute::buffer_id, data, generation);
+  if (returned != status::success)
+    return status_failure(through, "asking the driver for the allocation of the buffer", returned);
   memory_handle made{{}, {}, own, generation, base, size, data - base, bytes};
   if (data < base || !made.sound()) {
     return make_failure(errc::invalid_argument,
@@ -168,9 +171,9 @@ failure describe(Driver& through, address data, std::uint64_t bytes, const proce
                                                 " exceeds its allocation of ", size, " bytes"}));
   }
   if (failure found = detail::device_of(through, data, made.device)) return found;
-  said = through.ipc_get_mem_handle(&made.allocation, base);
-  if (said != status::success)
-    return status_failure(through, "creating a handle with which peers can open the buffer", said);
+  returned = through.ipc_get_mem_handle(&made.allocation, base);
+  if (returned != status::success)
+    return status_failure(through, "creating a handle with which peers can open the buffer", returned);
   result = made;
   return {};
 }

@@ -21,9 +21,9 @@ failure space_of(Driver& through, address at, memory_space& result) {
   std::uint64_t type = 0, managed = 0;  // wide enough whatever the driver writes
   pointer_attribute which[] = {pointer_attribute::memory_type, pointer_attribute::is_managed};
   void* values[] = {&type, &managed};
-  const status said = through.pointer_get_attributes(2U, which, values, at);
-  if (said != status::success)
-    return status_failure(through, "asking the driver for the kind of a buffer's memory", said);
+  const status returned = through.pointer_get_attributes(2U, which, values, at);
+  if (returned != status::success)
+    return status_failure(through, "asking the driver for the kind of a buffer's memory", returned);
   if (managed != 0) {
     result = memory_space::managed;
   } else if (type == static_cast<std::uint64_t>(memory_type::device)) {

@@ -42,7 +42,7 @@ class peer_visible_memory {
     return {};
   }
   /// Gives back memory that is no longer used; peers may still have it mapped. Ignores other addresses.
-  void give_back(address what) noexcept {
+  void mark_spare(address what) noexcept {
     for (piece& each : pieces_) each.spare = each.spare || each.memory.get() == what;
   }
 
@@ -51,7 +51,7 @@ class peer_visible_memory {
   failure free_all() {
     failure first;
     for (piece& each : pieces_) {
-      failure found = each.memory.give_back();
+      failure found = each.memory.destroy();
       if (found && !first) first = std::move(found);
     }
     pieces_.clear();

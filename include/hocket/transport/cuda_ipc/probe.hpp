@@ -174,11 +174,11 @@ class prober {
     if (stuck_ && offers_[rank_]) own[rank_] = "a copy from or to a peer did not end";
     opened_.close_all();  // before others free their memory, after the last exchange
     const auto tried = all_reasons(exchange, own, ranks);
-    const auto seen = all_reasons(exchange, look_at_answers(tried), ranks);
+    const auto seen = all_reasons(exchange, check_answers(tried), ranks);
     for (std::size_t peer = 0; peer < ranks; ++peer) {
       if (!tried[peer][peer].empty()) memory_.abandon();  // an unfinished copy may use it
     }
-    return verdict(tried, seen);
+    return combine_reasons(tried, seen);
   }
 
  private:
@@ -221,16 +221,16 @@ class prober {
   failure copied(address to, address from) {
     if (stuck_) return make_failure(errc::timeout, "an earlier copy did not end");
     const context_scope scope(*at_.through, at_.where);
-    status said = scope.said();
-    if (said == status::success) said = at_.through->memcpy_async(to, from, probe_block, stream_.get());
-    if (said != status::success) return status_failure(*at_.through, "copying a test block", said);
+    status returned = scope.entered();
+    if (returned == status::success) returned = at_.through->memcpy_async(to, from, probe_block, stream_.get());
+    if (returned != status::success) return status_failure(*at_.through, "copying a test block", returned);
     bool idle = false;
     failure found = finish(*at_.through, stream_.get(), until_, idle);
-    if (!idle) give_up();
+    if (!idle) abandon_memory();
     return found;
   }
 
-  void give_up() noexcept {
+  void abandon_memory() noexcept {
     stuck_ = true;
     memory_.abandon();
     pinned_.abandon();
@@ -292,13 +292,13 @@ class prober {
     const context_scope scope(*at_.through, at_.where);
     if (failure found = scope.refused()) return found;
     const auto theirs = reinterpret_cast<context_handle>(static_cast<std::uintptr_t>(offer.context));
-    const status said = at_.through->ctx_enable_peer_access(theirs, 0U);
-    if (said == status::success || said == status::peer_access_already_enabled) return {};
-    return status_failure(*at_.through, "enabling access between two devices", said);
+    const status returned = at_.through->ctx_enable_peer_access(theirs, 0U);
+    if (returned == status::success || returned == status::peer_access_already_enabled) return {};
+    return status_failure(*at_.through, "enabling access between two devices", returned);
   }
 
   /// Checks the bytes that peers have written into this rank's memory.
-  reasons look_at_answers(const std::vector<reasons>& tried) {
+  reasons check_answers(const std::vector<reasons>& tried) {
     reasons result(offers_.size());
     if (!offers_[rank_] || first_of(rank_) != rank_) return result;
     for (std::size_t peer = 0; peer < offers_.size(); ++peer) {
@@ -324,7 +324,7 @@ class prober {
     return result;
   }
 
-  reach verdict(const std::vector<reasons>& tried, const std::vector<reasons>& seen) const {
+  reach combine_reasons(const std::vector<reasons>& tried, const std::vector<reasons>& seen) const {
     reach result(offers_.size());
     for (std::size_t a = 0; a < offers_.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {

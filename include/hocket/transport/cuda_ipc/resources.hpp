@@ -40,18 +40,18 @@ class resource {
     std::swap(value_, taken.value_);
     return *this;
   }
-  ~resource() { give_back(); }
+  ~resource() { destroy(); }
 
   template <class... Arguments>
   static failure make(const driver_context<Driver>& from, resource& result, Arguments... arguments) {
     resource made;
     made.from_ = from;
     const context_scope scope(*from.through, from.where);
-    status said = scope.said();
-    if (said == status::success) said = Kind::make(*from.through, made.value_, arguments...);
-    if (said != status::success) {
+    status returned = scope.entered();
+    if (returned == status::success) returned = Kind::make(*from.through, made.value_, arguments...);
+    if (returned != status::success) {
       made.abandon();
-      return status_failure(*from.through, Kind::making, said);
+      return status_failure(*from.through, Kind::making, returned);
     }
     result = std::move(made);
     return {};
@@ -61,11 +61,11 @@ class resource {
   explicit operator bool() const noexcept { return value_ != value_type{}; }
 
   /// Releases the resource now. An error that the driver then returns may be that of earlier work.
-  failure give_back() {
+  failure destroy() {
     if (value_ == value_type{}) return {};
     const context_scope scope(*from_.through, from_.where);
-    const status said = Kind::give_back(*from_.through, std::exchange(value_, value_type{}));
-    return said == status::success ? failure() : status_failure(*from_.through, Kind::giving_back, said);
+    const status returned = Kind::destroy(*from_.through, std::exchange(value_, value_type{}));
+    return returned == status::success ? failure() : status_failure(*from_.through, Kind::destroying, returned);
   }
 
   /// Leaves the resource allocated until the process ends.
@@ -81,54 +81,54 @@ namespace detail {
 struct device_memory_kind {
   using value_type = address;
   static constexpr std::string_view making = "allocating device memory";
-  static constexpr std::string_view giving_back = "freeing device memory";
+  static constexpr std::string_view destroying = "freeing device memory";
 
   static status make(auto& through, address& result, std::size_t bytes) { return through.mem_alloc(&result, bytes); }
-  static status give_back(auto& through, address which) { return through.mem_free(which); }
+  static status destroy(auto& through, address which) { return through.mem_free(which); }
 };
 
 struct managed_memory_kind {
   using value_type = address;
   static constexpr std::string_view making = "allocating managed memory";
-  static constexpr std::string_view giving_back = "freeing managed memory";
+  static constexpr std::string_view destroying = "freeing managed memory";
 
   static status make(auto& through, address& result, std::size_t bytes) {
     return through.mem_alloc_managed(&result, bytes, managed_memory_global);
   }
-  static status give_back(auto& through, address which) { return through.mem_free(which); }
+  static status destroy(auto& through, address which) { return through.mem_free(which); }
 };
 
 struct pinned_memory_kind {
   using value_type = void*;
   static constexpr std::string_view making = "allocating pinned memory";
-  static constexpr std::string_view giving_back = "freeing pinned memory";
+  static constexpr std::string_view destroying = "freeing pinned memory";
 
   static status make(auto& through, void*& result, std::size_t bytes) {
     return through.mem_host_alloc(&result, bytes, host_memory_portable);
   }
-  static status give_back(auto& through, void* which) { return through.mem_free_host(which); }
+  static status destroy(auto& through, void* which) { return through.mem_free_host(which); }
 };
 
 struct stream_kind {
   using value_type = stream_handle;
   static constexpr std::string_view making = "creating a stream";
-  static constexpr std::string_view giving_back = "destroying a stream";
+  static constexpr std::string_view destroying = "destroying a stream";
 
   static status make(auto& through, stream_handle& result) {
     return through.stream_create(&result, stream_non_blocking);
   }
-  static status give_back(auto& through, stream_handle which) { return through.stream_destroy(which); }
+  static status destroy(auto& through, stream_handle which) { return through.stream_destroy(which); }
 };
 
 struct event_kind {
   using value_type = event_handle;
   static constexpr std::string_view making = "creating an event";
-  static constexpr std::string_view giving_back = "destroying an event";
+  static constexpr std::string_view destroying = "destroying an event";
 
   static status make(auto& through, event_handle& result) {
     return through.event_create(&result, event_without_timing);
   }
-  static status give_back(auto& through, event_handle which) { return through.event_destroy(which); }
+  static status destroy(auto& through, event_handle which) { return through.event_destroy(which); }
 };
 
 }  // namespace detail
@@ -153,11 +153,11 @@ failure finish(Driver& through, stream_handle which, const deadline& until, bool
   failure first;
   idle = false;
   for (int errors = 0; errors < most_errors;) {
-    const status said = through.stream_query(which);
-    idle = said == status::success;
+    const status returned = through.stream_query(which);
+    idle = returned == status::success;
     if (idle) return first;
-    errors = said == status::not_ready ? 0 : errors + 1;
-    if (errors != 0 && !first) first = status_failure(through, "waiting for the work on a stream", said);
+    errors = returned == status::not_ready ? 0 : errors + 1;
+    if (errors != 0 && !first) first = status_failure(through, "waiting for the work on a stream", returned);
     if (until.passed())
       return first ? first : make_failure(errc::timeout, "the work on a stream did not end before the deadline");
     std::this_thread::yield();

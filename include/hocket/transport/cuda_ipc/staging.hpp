@@ -66,9 +66,9 @@ class staging_lane {
   /// Orders later copies to the host after the earlier work of `stream`. Copies to the device come later still, because
   /// the host waits for `is_down` first.
   failure follow(stream_handle stream) {
-    status said = driver().event_record(begin_.get(), stream);
-    if (said == status::success) said = driver().stream_wait_event(down_.get(), begin_.get(), 0U);
-    return told("ordering the copies after the stream's earlier work", said);
+    status returned = driver().event_record(begin_.get(), stream);
+    if (returned == status::success) returned = driver().stream_wait_event(down_.get(), begin_.get(), 0U);
+    return driver_failure("ordering the copies after the stream's earlier work", returned);
   }
   /// Orders later work of `stream` after the copies to the device.
   failure join(stream_handle stream) { return join(stream, up_, end_up_); }
@@ -85,7 +85,7 @@ class staging_lane {
     failure found = over(one.emptied, ready);
     if (found || !ready || bytes <= one.bytes) return found;
     one.bytes = 0;
-    if ((found = one.memory.give_back())) return found;
+    if ((found = one.memory.destroy())) return found;
     const std::size_t wanted = bytes <= most_rounded ? std::bit_ceil(std::max(bytes, least_bytes))
                                                      : (bytes + least_bytes - 1) / least_bytes * least_bytes;
     if ((found = pinned_memory<Driver>::make(at_, one.memory, wanted))) return found;
@@ -120,34 +120,36 @@ class staging_lane {
   };
 
   Driver& driver() const noexcept { return *at_.through; }
-  failure told(std::string_view what, status said) const {
-    return said == status::success ? failure() : status_failure(driver(), what, said);
+  failure driver_failure(std::string_view what, status returned) const {
+    return returned == status::success ? failure() : status_failure(driver(), what, returned);
   }
   failure note(const owned_event<Driver>& event, const owned_stream<Driver>& stream) {
-    return told("recording an event after a copy", driver().event_record(event.get(), stream.get()));
+    return driver_failure("recording an event after a copy", driver().event_record(event.get(), stream.get()));
   }
   failure copy(void* to, const void* from, std::size_t bytes, const owned_stream<Driver>& stream) {
-    return told(
+    return driver_failure(
         "copying between device and host",
         driver().memcpy_async(reinterpret_cast<address>(to), reinterpret_cast<address>(from), bytes, stream.get()));
   }
   failure join(stream_handle stream, const owned_stream<Driver>& own, const owned_event<Driver>& end) {
-    status said = driver().event_record(end.get(), own.get());
-    if (said == status::success) said = driver().stream_wait_event(stream, end.get(), 0U);
-    return told("ordering the stream's later work after the copies", said);
+    status returned = driver().event_record(end.get(), own.get());
+    if (returned == status::success) returned = driver().stream_wait_event(stream, end.get(), 0U);
+    return driver_failure("ordering the stream's later work after the copies", returned);
   }
   failure over(const owned_event<Driver>& event, bool& ready) {
-    const status said = driver().event_query(event.get());
-    ready = said == status::success;
-    return ready || said == status::not_ready ? failure() : told("waiting for a copy between device and host", said);
+    const status returned = driver().event_query(event.get());
+    ready = returned == status::success;
+    return ready || returned == status::not_ready
+               ? failure()
+               : driver_failure("waiting for a copy between device and host", returned);
   }
   /// Queries again after an error, because the driver may return an error of earlier work.
   bool is_quiet(const owned_stream<Driver>& stream, const deadline& until) noexcept {
     if (!stream) return true;
     for (int complaints = 0; complaints < 3;) {
-      const status said = driver().stream_query(stream.get());
-      if (said == status::success) return true;
-      if (said != status::not_ready) {
+      const status returned = driver().stream_query(stream.get());
+      if (returned == status::success) return true;
+      if (returned != status::not_ready) {
         ++complaints;
       } else if (until.passed()) {
         return false;
@@ -194,7 +196,7 @@ class staging_lanes {
     }
   }
 
-  failure take(const driver_context<Driver>& at, std::unique_ptr<lane_type>& result) {
+  failure acquire_lane(const driver_context<Driver>& at, std::unique_ptr<lane_type>& result) {
     for (auto& each : free_) {
       if (each->at().through != at.through || each->at().where != at.where) continue;
       result = std::move(each);
@@ -208,7 +210,7 @@ class staging_lanes {
     return found;
   }
   /// Stores a lane for later calls; destroys it if there is no memory for that.
-  void give_back(std::unique_ptr<lane_type> lane) noexcept {
+  void return_lane(std::unique_ptr<lane_type> lane) noexcept {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       free_.push_back(std::move(lane));

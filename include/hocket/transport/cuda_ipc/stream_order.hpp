@@ -40,16 +40,16 @@ class word_trial {
     if (failure found = scope.refused()) return found;
     if (failure found = make()) return found;
     constexpr std::uint32_t value = 0x76543210U;
-    status said = in_order(value);
-    if (said == status::success) {
-      said = at_.through->memcpy_async(address_of(copy_), word_.get(), sizeof value, stream_.get());
+    status returned = in_order(value);
+    if (returned == status::success) {
+      returned = at_.through->memcpy_async(address_of(copy_), word_.get(), sizeof value, stream_.get());
     }
     bool idle = false;
     const failure waiting =
         finish(*at_.through, stream_.get(), until_, idle);  // for what was queued before an error, too
-    if (!idle) give_up();
-    if (said != status::success)
-      return status_failure(*at_.through, "enqueueing a test write to device memory and a wait for it", said);
+    if (!idle) abandon_memory();
+    if (returned != status::success)
+      return status_failure(*at_.through, "enqueueing a test write to device memory and a wait for it", returned);
     if (!idle || waiting) return waiting;
     std::uint32_t seen = 0;
     std::memcpy(&seen, copy_.get(), sizeof seen);
@@ -68,12 +68,12 @@ class word_trial {
   }
 
   status in_order(std::uint32_t value) {
-    const status said = at_.through->stream_write_value_32(stream_.get(), word_.get(), value, 0U);
-    if (said != status::success) return said;
+    const status returned = at_.through->stream_write_value_32(stream_.get(), word_.get(), value, 0U);
+    if (returned != status::success) return returned;
     return at_.through->stream_wait_value_32(stream_.get(), word_.get(), value, wait_until_at_least);
   }
 
-  void give_up() noexcept {
+  void abandon_memory() noexcept {
     word_.abandon();
     copy_.abandon();
     stream_.abandon();
@@ -94,13 +94,13 @@ template <class Driver>
 stream_order stream_order_of(const driver_context<Driver>& at, device_number device, const deadline& until) {
   stream_order result;
   int flushes = 0;
-  const status said = at.through->device_get_attribute(&flushes, device_attribute::flush_remote_writes, device);
+  const status returned = at.through->device_get_attribute(&flushes, device_attribute::flush_remote_writes, device);
   result.flushes = flushes != 0;
   // Without the flush, if supported, a wait could end before remote writes are visible.
   const failure missing =
-      said == status::success
+      returned == status::success
           ? detail::word_trial<Driver>(at, until)()
-          : status_failure(*at.through, "asking the driver whether waits can flush remote writes", said);
+          : status_failure(*at.through, "asking the driver whether waits can flush remote writes", returned);
   result.words = !missing;
   if (missing) result.why_not = missing.message();
   return result;

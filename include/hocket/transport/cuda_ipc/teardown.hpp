@@ -50,7 +50,7 @@ class teardown {
     done_ = true;
     failure freeing = own_.free_all();
     if (lost >= 0) return lost_failure(lost);
-    return complaint_ ? std::exchange(complaint_, failure()) : std::move(freeing);
+    return unmap_failure_ ? std::exchange(unmap_failure_, failure()) : std::move(freeing);
   }
 
   /// True if everything was freed.
@@ -61,7 +61,7 @@ class teardown {
   failure unmap() {
     failure found = of_peers_.close_all();
     if (of_peers_.size() != 0) return found;
-    complaint_ = std::move(found);
+    unmap_failure_ = std::move(found);
     return {};
   }
 
@@ -99,7 +99,7 @@ class teardown {
 
   mapping_cache<Driver>& of_peers_;
   peer_visible_memory<Driver>& own_;
-  failure complaint_;  ///< the driver's error on unmapping
+  failure unmap_failure_;  ///< the driver's error on unmapping
   bool announced_ = false;
   bool done_ = false;
 };

@@ -115,12 +115,12 @@ class endpoint_group {
 
   static void discard() noexcept {}
 
-  void post(int peer, std::span<const std::byte> words) {
-    at(peer)->mail().put({rank_, std::vector<std::byte>(words.begin(), words.end())});
+  void post(int peer, std::span<const std::byte> payload) {
+    at(peer)->mail().put({rank_, std::vector<std::byte>(payload.begin(), payload.end())});
   }
   static bool posted() noexcept { return true; }
   bool has_control_message() const noexcept { return at(rank_)->mail().filled(); }
-  bool fetch(transport::control_message& received) { return at(rank_)->mail().take(received); }
+  bool fetch(transport::control_message& received) { return at(rank_)->mail().pop(received); }
 
   std::byte* window_of(int peer) const noexcept { return at(peer)->window(); }
   static bool windows_reachable() noexcept { return true; }

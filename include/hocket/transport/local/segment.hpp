@@ -52,7 +52,7 @@ class mailbox {
   bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
 
   /// Takes the oldest message; returns false if there is none.
-  bool take(transport::control_message& message) {
+  bool pop(transport::control_message& message) {
     if (!filled()) return false;
     const std::lock_guard lock(mutex_);
     message = std::move(messages_.front());

@@ -139,9 +139,9 @@ class endpoint_group {
 
   static void discard() noexcept {}
 
-  void post(int peer, std::span<const std::byte> words) {
+  void post(int peer, std::span<const std::byte> payload) {
     endpoint* const to = here_.of->members[static_cast<std::size_t>(peer)];
-    if (to != nullptr) to->mail.push_back({rank(), std::vector<std::byte>(words.begin(), words.end())});
+    if (to != nullptr) to->mail.push_back({rank(), std::vector<std::byte>(payload.begin(), payload.end())});
   }
   static constexpr bool posted() noexcept { return true; }
   bool has_control_message() const noexcept { return !here_.mail.empty(); }

@@ -52,10 +52,10 @@ struct call_time {
 /// The network's state of one rank in one communicator.
 struct endpoint {
   group* of = nullptr;
-  int rank = 0;                         ///< rank in the communicator
-  std::size_t world_rank = 0;           ///< rank in the world
-  std::uint32_t first_queued = nobody;  ///< message that was delivered and not received; oldest
-  std::uint32_t last_queued = nobody;
+  int rank = 0;                           ///< rank in the communicator
+  std::size_t world_rank = 0;             ///< rank in the world
+  std::uint32_t first_queued = no_index;  ///< message that was delivered and not received; oldest
+  std::uint32_t last_queued = no_index;
   std::vector<std::uint32_t> lanes;  ///< lanes of active operations
   std::vector<call_time> called;     ///< calls of operations that have not begun
   double left = 0;                   ///< completion time of the last completed operation

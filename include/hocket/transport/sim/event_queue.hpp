@@ -20,7 +20,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
 
-inline constexpr std::uint32_t nobody = ~std::uint32_t{0};
+inline constexpr std::uint32_t no_index = ~std::uint32_t{0};
 
 class event_queue {
  public:
@@ -28,22 +28,22 @@ class event_queue {
 
   void add(double time, std::uint32_t subject) {
     std::uint32_t& open = open_[place_of(time)];
-    if (open == nobody || moments_[open].time != time) open = make_moment(time);
+    if (open == no_index || moments_[open].time != time) open = make_moment(time);
     const std::uint32_t made = make_entry(subject);
     moment& at = moments_[open];
-    (at.first == nobody ? at.first : entries_[at.last].next) = made;
+    (at.first == no_index ? at.first : entries_[at.last].next) = made;
     at.last = made;
   }
 
   /// Removes and returns the earliest event. The queue must not be empty.
-  std::pair<double, std::uint32_t> take() {
+  std::pair<double, std::uint32_t> pop() {
     const std::uint32_t index = heap_.front().moment;
     moment& at = moments_[index];
     const std::uint32_t taken = at.first;
     at.first = entries_[taken].next;
     entries_[taken].next = std::exchange(free_entry_, taken);
     const double time = at.time;
-    if (at.first == nobody) close(index);
+    if (at.first == no_index) close(index);
     return {time, entries_[taken].subject};
   }
 
@@ -51,12 +51,12 @@ class event_queue {
   /// All events of one time, or those of them that were added before another moment took the place in `open_`.
   struct moment {
     double time = 0;
-    std::uint32_t first = nobody;  ///< in a free moment: the next free one
-    std::uint32_t last = nobody;
+    std::uint32_t first = no_index;  ///< in a free moment: the next free one
+    std::uint32_t last = no_index;
   };
   struct entry {
     std::uint32_t subject = 0;
-    std::uint32_t next = nobody;
+    std::uint32_t next = no_index;
   };
   struct due {
     double time = 0;
@@ -77,7 +77,7 @@ class event_queue {
 
   std::uint32_t make_moment(double time) {
     std::uint32_t index = free_moment_;
-    if (index == nobody) {
+    if (index == no_index) {
       index = static_cast<std::uint32_t>(moments_.size());
       moments_.push_back({time});
     } else {
@@ -90,7 +90,7 @@ class event_queue {
   }
 
   std::uint32_t make_entry(std::uint32_t subject) {
-    if (free_entry_ == nobody) {
+    if (free_entry_ == no_index) {
       entries_.push_back({subject});
       return static_cast<std::uint32_t>(entries_.size() - 1);
     }
@@ -103,7 +103,7 @@ class event_queue {
   void close(std::uint32_t index) {
     moment& at = moments_[index];
     std::uint32_t& open = open_[place_of(at.time)];
-    if (open == index) open = nobody;
+    if (open == index) open = no_index;
     std::pop_heap(heap_.begin(), heap_.end(), later{});
     heap_.pop_back();
     at.first = std::exchange(free_moment_, index);
@@ -111,15 +111,15 @@ class event_queue {
 
   static constexpr std::array<std::uint32_t, std::size_t{1} << place_bits> none_open() noexcept {
     std::array<std::uint32_t, std::size_t{1} << place_bits> all{};
-    all.fill(nobody);
+    all.fill(no_index);
     return all;
   }
 
   std::vector<due> heap_;
   std::vector<moment> moments_;
   std::vector<entry> entries_;
-  std::uint32_t free_moment_ = nobody;
-  std::uint32_t free_entry_ = nobody;
+  std::uint32_t free_moment_ = no_index;
+  std::uint32_t free_entry_ = no_index;
   std::uint64_t order_ = 0;
   std::array<std::uint32_t, std::size_t{1} << place_bits> open_ = none_open();
 };

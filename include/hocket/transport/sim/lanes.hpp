@@ -74,7 +74,7 @@ class lane_table {
     for (const std::uint32_t index : at.lanes) {
       if (lanes_[index].sequence == sequence && lanes_[index].number == number) return index;
     }
-    return nobody;
+    return no_index;
   }
 
   /// Calls `visit(lane)` for lanes that have not completed, until it returns false.

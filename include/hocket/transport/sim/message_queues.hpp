@@ -22,10 +22,10 @@ struct queued_message {
   std::size_t bytes = 0;
   group* of = nullptr;  ///< null: free
   std::int32_t to = 0;
-  std::uint32_t sender = nobody;  ///< lane; `nobody`: a message outside plans
-  std::uint32_t count = 0;        ///< messages that the sender sent before
-  std::uint32_t signature = 0;    ///< signature of the call
-  std::uint32_t next = nobody;
+  std::uint32_t sender = no_index;  ///< lane; `no_index`: a message outside plans
+  std::uint32_t count = 0;          ///< messages that the sender sent before
+  std::uint32_t signature = 0;      ///< signature of the call
+  std::uint32_t next = no_index;
   double arrival = 0;
 };
 
@@ -44,8 +44,8 @@ inline constexpr std::uint64_t no_key = ~std::uint64_t{0};
 
 /// A message in the list of an endpoint, and its predecessor.
 struct found_message {
-  std::uint32_t index = nobody;
-  std::uint32_t before = nobody;
+  std::uint32_t index = no_index;
+  std::uint32_t before = no_index;
 };
 
 class message_queues {
@@ -53,7 +53,7 @@ class message_queues {
   queued_message& operator[](std::uint32_t index) noexcept { return queued_[index]; }
 
   std::uint32_t make(const queued_message& content) {
-    if (free_ == nobody) {
+    if (free_ == no_index) {
       queued_.push_back(content);
       return static_cast<std::uint32_t>(queued_.size() - 1);
     }
@@ -64,23 +64,23 @@ class message_queues {
   }
 
   void deliver(endpoint& to, std::uint32_t index) noexcept {
-    (to.last_queued == nobody ? to.first_queued : queued_[to.last_queued].next) = index;
+    (to.last_queued == no_index ? to.first_queued : queued_[to.last_queued].next) = index;
     to.last_queued = index;
   }
 
   /// Returns the oldest delivered message with this key. Searches linearly, because few messages wait at a time.
   found_message find(const endpoint& at, std::uint64_t key) const noexcept {
-    found_message found{at.first_queued, nobody};
-    while (found.index != nobody && queued_[found.index].key != key) {
+    found_message found{at.first_queued, no_index};
+    while (found.index != no_index && queued_[found.index].key != key) {
       found = {queued_[found.index].next, found.index};
     }
     return found;
   }
 
   /// Removes a delivered message.
-  void take(endpoint& at, found_message which) noexcept {
+  void remove(endpoint& at, found_message which) noexcept {
     queued_message& message = queued_[which.index];
-    (which.before == nobody ? at.first_queued : queued_[which.before].next) = message.next;
+    (which.before == no_index ? at.first_queued : queued_[which.before].next) = message.next;
     if (at.last_queued == which.index) at.last_queued = which.before;
     message.of = nullptr;
     message.next = std::exchange(free_, which.index);
@@ -95,7 +95,7 @@ class message_queues {
 
  private:
   std::vector<queued_message> queued_;
-  std::uint32_t free_ = nobody;
+  std::uint32_t free_ = no_index;
 };
 
 }  // namespace sim

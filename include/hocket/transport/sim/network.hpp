@@ -101,37 +101,37 @@ class network {
 
   /// Returns whether this lane does `what` now; if so, accounts for its time.
   bool may_act(endpoint& at, std::uint32_t sequence, unsigned number, const plan::action& what, std::size_t bytes) {
-    if (awake_ == nobody) return false;
-    lane& self = lanes_[awake_];
+    if (running_lane_ == no_index) return false;
+    lane& self = lanes_[running_lane_];
     if (self.at != &at || self.sequence != sequence || self.number != number) return false;
     visited_ = true;
     const bool acts = begins(self, at, what);
     if (acts) {
       perform(self, at, what, static_cast<double>(bytes));
     } else {
-      awake_ = nobody;
+      running_lane_ = no_index;
     }
     return acts;
   }
 
   /// Returns the time of the lane that may act, or else of the rank.
   double now_of(const endpoint& at) {
-    const bool acts = awake_ != nobody && lanes_[awake_].at == &at;
-    return acts ? lanes_[awake_].time : rank_resources_[at.world_rank].clock;
+    const bool acts = running_lane_ != no_index && lanes_[running_lane_].at == &at;
+    return acts ? lanes_[running_lane_].time : rank_resources_[at.world_rank].clock;
   }
 
   /// Delays the next action of the lane that may act.
   void hold_up(double seconds) {
-    if (awake_ != nobody) lanes_[awake_].time += seconds;
+    if (running_lane_ != no_index) lanes_[running_lane_].time += seconds;
   }
 
   /// Returns whether all that this lane sent has been received. Called after its last action.
   bool may_end(const endpoint& at, std::uint32_t sequence, unsigned number) {
     const std::uint32_t index = lanes_.find(at, sequence, number);
     lane& self = lanes_[index];
-    if (index == awake_) {
+    if (index == running_lane_) {
       visited_ = true;
-      awake_ = nobody;
+      running_lane_ = no_index;
     }
     self.ending = true;
     if (self.undrained != 0) return false;
@@ -165,10 +165,10 @@ class network {
 
   /// Sends a message of the lane that may act.
   void send(const endpoint& at, int peer, transport::message_id id, const void* data, std::size_t bytes) {
-    lane& self = lanes_[awake_];
+    lane& self = lanes_[running_lane_];
     const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
     ++self.undrained;
-    post({key, data, bytes, at.of, peer, awake_, self.sent++, id.signature}, at, self.time);
+    post({key, data, bytes, at.of, peer, running_lane_, self.sent++, id.signature}, at, self.time);
   }
 
   // ── Messages outside of plans ────────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +179,7 @@ class network {
     auto sent = std::make_shared<point_to_point_message>(
         point_to_point_message{std::vector<std::byte>(begin, begin + bytes), peer});
     const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
-    const std::uint32_t index = post({key, nullptr, bytes, at.of, peer, nobody, at.point_to_point_sent++}, at,
+    const std::uint32_t index = post({key, nullptr, bytes, at.of, peer, no_index, at.point_to_point_sent++}, at,
                                      after_overhead(rank_resources_[at.world_rank], plan::action_kind::send, 0));
     point_to_point_[index] = sent;
     return sent;
@@ -188,8 +188,8 @@ class network {
   /// Receives the first arrived message from `peer` with this channel and tag, if any.
   std::shared_ptr<point_to_point_message> fetch(endpoint& at, int peer, transport::message_id id) {
     const found_message found = queued_.find(at, key_of(id.sequence, id.channel, peer));
-    at.awaited_peer = found.index == nobody ? peer : -1;
-    if (found.index == nobody) return nullptr;
+    at.awaited_peer = found.index == no_index ? peer : -1;
+    if (found.index == no_index) return nullptr;
     rank_resources& here = rank_resources_[at.world_rank];
     const auto entry = point_to_point_.find(found.index);
     const std::shared_ptr<point_to_point_message> content = std::move(entry->second);
@@ -200,7 +200,7 @@ class network {
     point_to_point_.erase(entry);
     endpoint* const sender = at.of->members[static_cast<std::size_t>(peer)];
     if (sender != nullptr) calls_.push_back(sender);
-    queued_.take(at, found);
+    queued_.remove(at, found);
     return content;
   }
 
@@ -217,7 +217,7 @@ class network {
   /// true if anything happened.
   bool run(const endpoint* caller = nullptr) {
     bool moved = false;
-    awake_ = nobody;
+    running_lane_ = no_index;
     for (;; moved = true) {
       if (!calls_.empty()) {
         endpoint& called = *calls_.back();
@@ -226,14 +226,14 @@ class network {
         if (&called == caller) return true;
         continue;
       }
-      std::uint32_t next = nobody;
+      std::uint32_t next = no_index;
       if (!ready_.empty()) {
         next = ready_.back();
         ready_.pop_back();
       } else if (next_start_ != starting_.size()) {
         next = starting_[next_start_++];
       } else if (!event_queue_.empty()) {
-        const auto [time, subject] = event_queue_.take();
+        const auto [time, subject] = event_queue_.pop();
         now_ = time;
         if ((subject & message_bit) != 0) {
           arrive(subject & ~message_bit);
@@ -275,11 +275,11 @@ class network {
   bool resume(std::uint32_t index, const endpoint* caller) {
     endpoint* const at = lanes_[index].at;
     if (at == nullptr) return false;
-    awake_ = index;
+    running_lane_ = index;
     visited_ = false;
     if (at->poll != nullptr) at->poll(at->owner);
     if (!visited_ && at == caller) return true;
-    awake_ = nobody;
+    running_lane_ = no_index;
     return false;
   }
 
@@ -291,7 +291,7 @@ class network {
   bool begins(lane& self, const endpoint& at, const plan::action& what) {
     const bool takes_turns = self.has_siblings || rank_resources_[at.world_rank].operations > 1;
     if (std::exchange(self.turn_over, false)) {
-      event_queue_.add(self.time, awake_);
+      event_queue_.add(self.time, running_lane_);
       return false;
     }
     self.ready = std::max(self.ready, self.time);
@@ -305,7 +305,7 @@ class network {
     if (receives(what)) {
       const std::uint64_t key = key_of(self.sequence, what.channel, what.peer);
       found_ = queued_.find(at, key);
-      if (found_.index == nobody) {
+      if (found_.index == no_index) {
         self.awaited = key;
         return false;
       }
@@ -315,7 +315,7 @@ class network {
     self.turn_over = true;
     if (self.ready <= now_) return true;
     self.turn_over = false;
-    event_queue_.add(self.ready, awake_);
+    event_queue_.add(self.ready, running_lane_);
     return false;
   }
 
@@ -330,11 +330,11 @@ class network {
     const queued_message& message = queued_[found_.index];
     taken_ = {message.data, message.bytes, message.signature};
     drain(message.sender, end);
-    queued_.take(at, found_);
+    queued_.remove(at, found_);
   }
 
   static bool receives(const plan::action& what) noexcept {
-    return what.what == plan::action_kind::receive || what.what == plan::action_kind::receive_reduce;
+    return what.kind == plan::action_kind::receive || what.kind == plan::action_kind::receive_reduce;
   }
 
   void drain(std::uint32_t sender, double time) {
@@ -368,7 +368,7 @@ class network {
     message.arrival = begin + how_.model.message(static_cast<double>(message.bytes)) + delay;
     port = begin + how_.model.port(static_cast<double>(message.bytes)) + delay * port_share();
     queued_.deliver(*to, index);
-    if (message.sender == nobody) {
+    if (message.sender == no_index) {
       calls_.push_back(to);
       return;
     }
@@ -388,7 +388,7 @@ class network {
   double port_share() const noexcept { return 1 - how_.model.latency_overlap; }
 
   double after_overhead(rank_resources& here, plan::action_kind what, double ready) const noexcept {
-    const double work = how_.model.processor({.what = what}, 0, size());
+    const double work = how_.model.processor({.kind = what}, 0, size());
     ready = std::max(ready, here.clock);
     if (work <= 0) return ready;
     here.processor = std::max(ready, here.processor) + work;
@@ -408,8 +408,8 @@ class network {
   std::vector<endpoint*> calls_;  ///< to be polled for point-to-point messages
   double now_ = 0;
   double latest_ = 0;
-  std::uint32_t awake_ = nobody;  ///< the lane that may act
-  bool visited_ = false;          ///< that lane has been polled
+  std::uint32_t running_lane_ = no_index;  ///< the lane that may act
+  bool visited_ = false;                   ///< that lane has been polled
   found_message found_;
   taken_message taken_;
   failure first_failure_;

@@ -100,7 +100,7 @@ class connections {
   /// Requires the lock. Connects if necessary. `messages`: whether messages follow, so that a goodbye message is due.
   ucs_status_t connect(int rank, bool messages) noexcept {
     peer& to = at(rank);
-    if (messages) to.talks = true;
+    if (messages) to.needs_goodbye = true;
     if (to.link) return UCS_OK;
     if (presence_of(rank) >= presence::cut) return UCS_ERR_CONNECTION_RESET;
     if (rank == rank_) return to.link.open(*worker_, to.address, nullptr, nullptr);
@@ -166,8 +166,8 @@ class connections {
   /// Requires the lock.
   bool progress_locked() noexcept {
     const bool moved = advance();
-    if (!untold_.empty()) [[unlikely]]
-      pass_on();
+    if (!unreported_losses_.empty()) [[unlikely]]
+      report_losses();
     if (!detached_.empty()) [[unlikely]]
       detached_.sweep();
     return moved;
@@ -175,7 +175,7 @@ class connections {
 
   presence presence_of(int rank) const noexcept { return at(rank).state.load(std::memory_order_acquire); }
   /// Grows whenever a peer's presence changes.
-  std::uint32_t news() const noexcept { return news_.load(std::memory_order_acquire); }
+  std::uint32_t presence_changes() const noexcept { return presence_changes_.load(std::memory_order_acquire); }
 
   /// Returns why a peer is not `here`.
   std::string reason_of(int rank) {
@@ -184,11 +184,11 @@ class connections {
   }
 
   /// Checks whether processes of this host have ended, at most every 20 ms, however often it is called.
-  void look_around() {
+  void check_processes() {
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-    auto due = next_look_.load(std::memory_order_relaxed);
+    auto due = next_check_.load(std::memory_order_relaxed);
     const auto period = std::chrono::steady_clock::duration(std::chrono::milliseconds(20)).count();
-    if (now < due || !next_look_.compare_exchange_strong(due, now + period, std::memory_order_relaxed)) return;
+    if (now < due || !next_check_.compare_exchange_strong(due, now + period, std::memory_order_relaxed)) return;
     const std::lock_guard guard(lock());
     while (advance()) {  // a goodbye message may have arrived
     }
@@ -224,10 +224,10 @@ class connections {
   };
 
   /// Sends a control message to `rank` of the domain, from rank `sender` of the communicator `context`.
-  void post(int rank, std::uint32_t context, int sender, std::span<const std::byte> words) {
+  void post(int rank, std::uint32_t context, int sender, std::span<const std::byte> payload) {
     const std::lock_guard guard(lock());
     if (rank == rank_ || presence_of(rank) != presence::here || connect(rank, false) != UCS_OK) return;
-    send(at(rank), control_id, inboxes::header{context, sender}, words);
+    send(at(rank), control_id, inboxes::header{context, sender}, payload);
   }
 
   /// Returns whether no posted message needs further progress.
@@ -264,9 +264,7 @@ class connections {
   void keep(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes = {}, bool awaited = true) {
     detached_.add(request, std::move(bytes), awaited);
   }
-  void keep(ucs_status_ptr_t request, send_buffer_pool::pointer given_up) {
-    detached_.add(request, std::move(given_up));
-  }
+  void keep(ucs_status_ptr_t request, send_buffer_pool::pointer buffer) { detached_.add(request, std::move(buffer)); }
 
   /// Requires the lock. Abandons a send or receive; UCX does not access its buffer after the return. Closes the
   /// connection if necessary; but before, peers that know of the failure have time to receive the message: half a
@@ -319,7 +317,7 @@ class connections {
     endpoint link;
     piece_format outgoing = direct_pieces;
     std::size_t incoming_bytes = 0;
-    bool talks = false;
+    bool needs_goodbye = false;
     bool has_greeted = false;
     deferred_messages unsent;
     bool found_ended = false;
@@ -357,14 +355,14 @@ class connections {
     who.state.store(to, std::memory_order_release);
     if (to == presence::lost) {
       if (first_lost_ < 0) first_lost_ = who.rank;
-      untold_.push_back(who.rank);
+      unreported_losses_.push_back(who.rank);
     }
-    news_.fetch_add(1, std::memory_order_release);
+    presence_changes_.fetch_add(1, std::memory_order_release);
   }
 
   /// Records that a peer has ended. A peer that exchanged messages with this rank would have sent a goodbye message.
   void note_end(peer& who, std::string reason) {
-    change(who, who.talks && who.link ? presence::lost : presence::ended, std::move(reason));
+    change(who, who.needs_goodbye && who.link ? presence::lost : presence::ended, std::move(reason));
   }
 
   static void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
@@ -393,30 +391,30 @@ class connections {
   static ucs_status_t on_notice(void* argument, const void* header, std::size_t header_size, void* data,
                                 std::size_t size, const ucp_am_recv_param_t* how) {
     auto& self = *static_cast<connections*>(argument);
-    notice told{};
-    if (header_size != sizeof told) return UCS_OK;
-    std::memcpy(&told, header, sizeof told);
+    notice received{};
+    if (header_size != sizeof received) return UCS_OK;
+    std::memcpy(&received, header, sizeof received);
     const auto known = [&](int rank) { return rank >= 0 && rank < self.size_ && rank != self.rank_; };
-    if (!known(told.sender)) return UCS_OK;
-    if (told.what == notice::kind::greeting) {
-      self.at(told.sender).has_greeted = true;
-      self.at(told.sender).incoming_bytes = std::max(told.piece_bytes, 1U);
-      self.greeters_.push_back(told.sender);
+    if (!known(received.sender)) return UCS_OK;
+    if (received.what == notice::kind::greeting) {
+      self.at(received.sender).has_greeted = true;
+      self.at(received.sender).incoming_bytes = std::max(received.piece_bytes, 1U);
+      self.unanswered_greetings_.push_back(received.sender);
     }
     const bool whole = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
-    if (told.what == notice::kind::calls && whole && size > 0) {
-      auto& calls = self.at(told.sender).calls_from;
+    if (received.what == notice::kind::calls && whole && size > 0) {
+      auto& calls = self.at(received.sender).calls_from;
       calls.resize(size / sizeof(tcp_address));
       std::memcpy(calls.data(), data, calls.size() * sizeof(tcp_address));
     }
-    if (told.lost == told.sender) {
-      self.change(self.at(told.sender), presence::lost, "it has left after an error");
-    } else if (known(told.lost)) {
-      const std::string teller = hocket::detail::concat({"rank ", told.sender, " of the world"});
-      self.change(self.at(told.lost), presence::lost, teller + " reports that it is lost");
+    if (received.lost == received.sender) {
+      self.change(self.at(received.sender), presence::lost, "it has left after an error");
+    } else if (known(received.lost)) {
+      const std::string reporter = hocket::detail::concat({"rank ", received.sender, " of the world"});
+      self.change(self.at(received.lost), presence::lost, reporter + " reports that it is lost");
     }
-    if (told.what == notice::kind::goodbye) {
-      self.change(self.at(told.sender), presence::left, "it has left the communicator");
+    if (received.what == notice::kind::goodbye) {
+      self.change(self.at(received.sender), presence::left, "it has left the communicator");
     }
     return UCS_OK;
   }
@@ -431,15 +429,15 @@ class connections {
   void notify_all(notice::kind what, int lost) {
     for (int i = 0; i < size_; ++i) {
       peer& to = at(i);
-      if (!to.talks || !to.link || i == rank_ || presence_of(i) != presence::here) continue;
+      if (!to.needs_goodbye || !to.link || i == rank_ || presence_of(i) != presence::here) continue;
       send(to, notice_id, notice{what, rank_, lost}, {});
     }
   }
 
   template <class Header>
-  void send(peer& to, unsigned id, const Header& header, std::span<const std::byte> words) {
+  void send(peer& to, unsigned id, const Header& header, std::span<const std::byte> payload) {
     if (to.unsent.empty()) unsent_.push_back(to.rank);
-    to.unsent.add(id, header, words);
+    to.unsent.add(id, header, payload);
     send_unsent();
   }
 
@@ -452,19 +450,19 @@ class connections {
     if (!to.link || presence_of(to.rank) >= presence::cut) to.unsent.clear();
     // A rank that has not arrived may never receive the greeting, so the end of this process does not wait for that.
     return to.unsent.send(to.link.get(), to.has_greeted, [&](ucs_status_ptr_t request, auto bytes) {
-      keep(request, std::move(bytes), to.has_greeted || to.talks);
+      keep(request, std::move(bytes), to.has_greeted || to.needs_goodbye);
     });
   }
 
-  void pass_on() {
-    const std::vector<int> lost = std::exchange(untold_, {});
+  void report_losses() {
+    const std::vector<int> lost = std::exchange(unreported_losses_, {});
     for (const int each : lost) notify_all(notice::kind::rank_lost, each);
   }
 
   /// Answers the greetings of ranks whose processes have not ended, and reports to each rank the addresses of this
   /// rank's connections to it. By now all connections between the two ranks exist, whichever rank opened them.
-  void greet() {
-    for (const int each : std::exchange(greeters_, {})) {
+  void answer_greetings() {
+    for (const int each : std::exchange(unanswered_greetings_, {})) {
       if (has_ended(each) || connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
       std::vector<tcp_address> calls;
       for (const tcp_socket& own : own_tcp_sockets()) {
@@ -480,8 +478,8 @@ class connections {
 
   bool advance() {
     const bool moved = worker_->progress();
-    if (!greeters_.empty()) [[unlikely]]
-      greet();
+    if (!unanswered_greetings_.empty()) [[unlikely]]
+      answer_greetings();
     if (!unsent_.empty()) [[unlikely]]
       send_unsent();
     return moved;
@@ -501,7 +499,7 @@ class connections {
     const auto waits = [this] {
       detached_.sweep();
       return detached_.any_awaited() ||
-             std::any_of(unsent_.begin(), unsent_.end(), [&](int rank) { return at(rank).talks; });
+             std::any_of(unsent_.begin(), unsent_.end(), [&](int rank) { return at(rank).needs_goodbye; });
     };
     while (waits() && !last.passed()) {
       if (!advance()) ::sched_yield();
@@ -539,7 +537,7 @@ class connections {
     const deadline last = deadline::after(std::chrono::milliseconds(20));
     const auto is_about_to = [&](int rank) {
       const peer& to = at(rank);
-      const bool comes = to.talks || !after_error;
+      const bool comes = to.needs_goodbye || !after_error;
       return rank != rank_ && comes && to.link && !to.has_greeted && presence_of(rank) == presence::here;
     };
     for (int rank = 0; rank < size_; ++rank) {
@@ -557,7 +555,7 @@ class connections {
     finish_detached(last);
     for (int i = 0; i < size_; ++i) {
       const peer& to = at(i);
-      if (!to.talks || !to.link || presence_of(i) != presence::here) continue;
+      if (!to.needs_goodbye || !to.link || presence_of(i) != presence::here) continue;
       const ucp_request_param_t how{};
       keep(ucp_ep_flush_nbx(to.link.get(), &how));
     }
@@ -589,18 +587,18 @@ class connections {
   const int size_;
   const platform::fork_mark mark_;
   const std::unique_ptr<peer[]> peers_;
-  std::atomic<std::uint32_t> news_{0};
-  std::atomic<std::chrono::steady_clock::rep> next_look_{0};
+  std::atomic<std::uint32_t> presence_changes_{0};
+  std::atomic<std::chrono::steady_clock::rep> next_check_{0};
   std::atomic<int> waiting_{0};
-  std::vector<int> untold_;    ///< lost ranks that have not been reported to the others
-  std::vector<int> greeters_;  ///< ranks whose greetings this rank has not answered
-  std::vector<int> unsent_;    ///< ranks for which messages are queued
+  std::vector<int> unreported_losses_;     ///< lost ranks that have not been reported to the others
+  std::vector<int> unanswered_greetings_;  ///< ranks whose greetings this rank has not answered
+  std::vector<int> unsent_;                ///< ranks for which messages are queued
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were abandoned last
   deadline peers_take_until_;
   detached_requests detached_;
-  send_buffer_pool outbox_{worker_->type_of_send_buffers(), 2 * piece_format::most_under_way};
+  send_buffer_pool outbox_{worker_->type_of_send_buffers(), 2 * piece_format::most_in_flight};
   inboxes inboxes_;
 };
 

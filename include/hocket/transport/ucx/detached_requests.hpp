@@ -31,8 +31,8 @@ class detached_requests {
   void add(ucs_status_ptr_t request, std::unique_ptr<std::byte[]> bytes, bool awaited) {
     if (UCS_PTR_IS_PTR(request)) requests_.push_back({request, std::move(bytes), {}, awaited});
   }
-  void add(ucs_status_ptr_t request, send_buffer_pool::pointer given_up) {
-    requests_.push_back({request, {}, std::move(given_up), true});
+  void add(ucs_status_ptr_t request, send_buffer_pool::pointer buffer) {
+    requests_.push_back({request, {}, std::move(buffer), true});
   }
 
   /// Frees the requests that have ended, and their bytes.
@@ -53,7 +53,7 @@ class detached_requests {
   struct entry {
     void* request;
     std::unique_ptr<std::byte[]> bytes;
-    send_buffer_pool::pointer given_up;
+    send_buffer_pool::pointer buffer;
     bool awaited;
   };
 

@@ -42,12 +42,12 @@ class domain {
     const host_share here = share_of_host(own, processes);
     failure cause;
     std::shared_ptr<worker> through = make_worker(processes, here.ranks, all_watched_in_memory(own, processes), cause);
-    auto ways = exchange(cause ? encode_unreachable(cause) : encode_address(*through));
+    auto addresses = exchange(cause ? encode_unreachable(cause) : encode_address(*through));
     if (cause) raise(std::move(cause));
     std::vector<process_address> all;
     for (std::size_t i = 0; i < processes.size(); ++i) {
-      if (failure theirs = unreachable_reason(static_cast<int>(i), ways[i])) raise(std::move(theirs));
-      all.push_back(decode_address(processes[i], std::move(ways[i])));
+      if (failure theirs = unreachable_reason(static_cast<int>(i), addresses[i])) raise(std::move(theirs));
+      all.push_back(decode_address(processes[i], std::move(addresses[i])));
     }
     const bool carry = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.is_device_aware; });
     return std::make_shared<domain>(std::make_shared<connections>(std::move(through), rank, std::move(all)),

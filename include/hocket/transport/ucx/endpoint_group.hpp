@@ -73,7 +73,7 @@ class endpoint_group {
   ~endpoint_group() {
     discard();
     const bool unwinding = std::uncaught_exceptions() > exceptions_at_start_;
-    if (window_ != nullptr) window_->give_up(unwinding ? ownership::failed : ownership::given_up, blamed_);
+    if (window_ != nullptr) window_->release(unwinding ? ownership::failed : ownership::released, culprit_);
   }
 
   int rank() const noexcept { return rank_; }
@@ -103,7 +103,7 @@ class endpoint_group {
       if (sent == nullptr) [[unlikely]]
         return lacks_memory(peer, fail);
       request = links_->outbox().send(*sent, links_->link_to(to).get(), tag, false);
-      if (!UCS_PTR_IS_PTR(request)) links_->outbox().give_back(std::move(sent));
+      if (!UCS_PTR_IS_PTR(request)) links_->outbox().recycle(std::move(sent));
     } else {
       const ucp_request_param_t how{};
       request = ucp_tag_send_nbx(links_->link_to(to).get(), data, bytes, tag, &how);
@@ -144,7 +144,7 @@ class endpoint_group {
     while (!message.whole()) {
       const part expected{message.bytes_before(), message.bytes_awaited(), bytes};
       if (!take_piece(message.awaited(), peer, id, expected, fail)) return nullptr;
-      if (const ucs_status_t status = message.take(); status != UCS_OK) [[unlikely]] {
+      if (const ucs_status_t status = message.note_arrival(); status != UCS_OK) [[unlikely]] {
         fail = broken_link(peer, status);
         return nullptr;
       }
@@ -167,15 +167,15 @@ class endpoint_group {
   }
 
   bool broken(failure& fail) {
-    links_->look_around();
-    const bool news = links_->news() != 0;
-    if (window_ == nullptr && !news) return false;
+    links_->check_processes();
+    const bool has_changes = links_->presence_changes() != 0;
+    if (window_ == nullptr && !has_changes) return false;
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank_) continue;
-      const presence found = news ? links_->presence_of(rank_in_domain(peer)) : presence::here;
-      if (const char* const what = complaint(peer, found); what != nullptr) {
+      const presence found = has_changes ? links_->presence_of(rank_in_domain(peer)) : presence::here;
+      if (const char* const what = reason_of_loss(peer, found); what != nullptr) {
         fail = lost(peer, what);
-        blamed_ = fail.context.peer;
+        culprit_ = fail.context.peer;
         return true;
       }
     }
@@ -184,7 +184,7 @@ class endpoint_group {
 
   bool gone(int peer) {
     if (peer == rank_) return false;
-    links_->look_around();
+    links_->check_processes();
     if (window_ != nullptr && window_->state_of(peer) != ownership::held) return true;
     const presence found = links_->presence_of(rank_in_domain(peer));
     if (window_ == nullptr || found != presence::cut) return found != presence::here;
@@ -195,8 +195,8 @@ class endpoint_group {
   /// Returns why a peer that is `gone` has left.
   std::string departure_reason(int peer) {
     std::string reason = links_->reason_of(rank_in_domain(peer));
-    const bool given_up = window_ != nullptr && window_->state_of(peer) == ownership::given_up;
-    return given_up || reason.empty() ? "it has left the communicator" : reason;
+    const bool is_released = window_ != nullptr && window_->state_of(peer) == ownership::released;
+    return is_released || reason.empty() ? "it has left the communicator" : reason;
   }
 
   // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,20 +209,20 @@ class endpoint_group {
   /// Abandons pending sends soon, whether or not peers receive them. Thread-safe.
   void expedite() noexcept { expedited_.store(true, std::memory_order_relaxed); }
 
-  void post(int peer, std::span<const std::byte> words) {
-    if (windows_reachable()) return box_.put(peer, words);
-    links_->post(rank_in_domain(peer), context_, rank_, words);
+  void post(int peer, std::span<const std::byte> payload) {
+    if (windows_reachable()) return box_.put(peer, payload);
+    links_->post(rank_in_domain(peer), context_, rank_, payload);
   }
   bool posted() { return windows_reachable() ? box_.flush() : links_->posted(); }
   bool has_control_message() const noexcept { return windows_reachable() ? box_.filled() : mail_.filled(); }
   bool fetch(transport::control_message& received) {
     if (windows_reachable()) {
       box_.flush();
-      return box_.take(received);
+      return box_.pop(received);
     }
     if (!has_control_message()) return false;
     const std::lock_guard guard(links_->lock());
-    return mail_.take(received) && received.sender >= 0 && received.sender < size();
+    return mail_.pop(received) && received.sender >= 0 && received.sender < size();
   }
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,7 +247,7 @@ class endpoint_group {
       if (memory->reachable()) *listed = {memory, bytes};
       shared_.push_back(std::move(listed));
     }
-    return {begin, [memory](std::byte*) { memory->give_up(ownership::given_up); }};
+    return {begin, [memory](std::byte*) { memory->release(ownership::released); }};
   }
 
   std::uint64_t publish(const void* data, std::size_t bytes) const noexcept {
@@ -342,8 +342,9 @@ class endpoint_group {
     request.finish(status);
     const bool more = (info.sender_tag & message_tag::more) != 0;
     if (status != UCS_OK || info.length != expected.bytes || more == expected.last()) [[unlikely]] {
-      const bool goes_on = more && (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && expected.last()));
-      const std::size_t rest = goes_on ? rest_of_message(peer, id) : 0;
+      const bool has_more_pieces =
+          more && (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && expected.last()));
+      const std::size_t rest = has_more_pieces ? rest_of_message(peer, id) : 0;
       fail = bad_message(peer, id, status, info, expected, rest);
       return false;
     }
@@ -409,18 +410,19 @@ class endpoint_group {
     const std::size_t length =
         expected.before + (more ? links_->piece_bytes_from(rank_in_domain(peer), id.on_device) : info.length) + rest;
     const bool too_long = status == UCS_ERR_MESSAGE_TRUNCATED || (more && expected.last()) || length > expected.message;
-    const bool told = more ? rest > 0 : !too_long || length > expected.message;
-    const std::string sent = told ? std::to_string(length) : hocket::detail::concat({"more than ", expected.message});
+    const bool is_length_known = more ? rest > 0 : !too_long || length > expected.message;
+    const std::string sent =
+        is_length_known ? std::to_string(length) : hocket::detail::concat({"more than ", expected.message});
     return transport::wrong_length(sent, too_long, peer, id, expected.message,
                                    message_tag::same_call(info.sender_tag, id));
   }
 
   /// Returns why a peer is lost: null if it is not, or has left in order; empty if `reason_of` has the reason.
-  const char* complaint(int peer, presence found) {
+  const char* reason_of_loss(int peer, presence found) {
     if (window_ != nullptr) {
       switch (window_->state_of(peer)) {
         case ownership::failed: return "it has left the communicator after an error";
-        case ownership::given_up: return nullptr;
+        case ownership::released: return nullptr;
         case ownership::held: return found == presence::here || is_cut_and_idle(peer, found) ? nullptr : "";
       }
     }
@@ -473,7 +475,7 @@ class endpoint_group {
   const connections::subscription subscription_{*links_, context_, mail_};
   unsigned idle_polls_ = 0;
   bool polled_ = false;
-  int blamed_ = -1;  ///< the rank that was found lost, or -1
+  int culprit_ = -1;  ///< the rank that was found lost, or -1
 };
 
 static_assert(transport::endpoint_group<endpoint_group>);

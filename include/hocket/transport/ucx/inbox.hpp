@@ -30,7 +30,7 @@ class inbox {
     filled_.store(true, std::memory_order_release);
   }
   /// Takes the oldest message. Returns false if there is none.
-  bool take(transport::control_message& message) {
+  bool pop(transport::control_message& message) {
     if (messages_.empty()) return false;
     message = std::move(messages_.front());
     messages_.pop_front();

@@ -87,7 +87,7 @@ class long_sending {
     if (!all_gone() && others_.precede(*this)) return;
     const piece_format& format = links_.outgoing(rank_, on_device_);
     while (!all_gone()) {
-      if (number_ - ended_ == format.under_way || !send_piece(format)) return;
+      if (number_ - ended_ == format.in_flight_limit || !send_piece(format)) return;
     }
     others_.leave(*this);
   }
@@ -130,7 +130,7 @@ class long_sending {
     if (UCS_PTR_IS_PTR(request)) {
       place_of(number_) = request_handle(links_, request, rank_, false, counted_, std::move(sent));
     } else {
-      links_.outbox().give_back(std::move(sent));
+      links_.outbox().recycle(std::move(sent));
     }
     gone_ += size;
     ++number_;
@@ -154,7 +154,7 @@ class long_sending {
   traffic& counted_;
   unfinished<long_sending>& others_;
   long_sending* after_ = nullptr;                                  ///< next in `others_`
-  std::array<request_handle, piece_format::most_under_way> sent_;  ///< by piece number, modulo the array's size
+  std::array<request_handle, piece_format::most_in_flight> sent_;  ///< by piece number, modulo the array's size
 };
 
 /// A long message that is being received. Receives are posted for as many pieces as can be in flight, and for some
@@ -189,7 +189,7 @@ class long_receiving {
   std::size_t bytes_before() const noexcept { return arrived_ * piece_bytes_; }
   std::size_t bytes_awaited() const noexcept { return std::min(size_ - bytes_before(), piece_bytes_); }
   /// Requires the lock. Call when the awaited piece has arrived. Posts receives for more pieces.
-  ucs_status_t take() noexcept {
+  ucs_status_t note_arrival() noexcept {
     ++arrived_;
     return advance();
   }
@@ -210,7 +210,7 @@ class long_receiving {
   traffic& counted_;
   unfinished<long_receiving>& others_;
   long_receiving* after_ = nullptr;                                         ///< next in `others_`
-  std::array<request_handle, 2 * piece_format::most_under_way> asked_for_;  ///< by number, modulo the array's size
+  std::array<request_handle, 2 * piece_format::most_in_flight> asked_for_;  ///< by number, modulo the array's size
 };
 
 }  // namespace ucx

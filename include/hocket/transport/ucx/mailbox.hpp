@@ -35,9 +35,9 @@ class mailbox {
 
   static constexpr std::size_t bytes_for(std::size_t ranks) noexcept { return sizeof(front) + ranks * sizeof(ring); }
 
-  /// Sends `words` to `peer`, or queues them here if the ring has no room.
-  void put(int peer, std::span<const std::byte> words) {
-    waiting_[index(peer)].emplace_back(words.begin(), words.end());
+  /// Sends `payload` to `peer`, or queues them here if the ring has no room.
+  void put(int peer, std::span<const std::byte> payload) {
+    waiting_[index(peer)].emplace_back(payload.begin(), payload.end());
     flush(peer);
   }
 
@@ -51,7 +51,7 @@ class mailbox {
   bool filled() const noexcept { return front_of(rank_).arrived.load(std::memory_order_acquire) != seen_; }
 
   /// Takes the next message of any rank. Returns false if there is none.
-  bool take(transport::control_message& message) {
+  bool pop(transport::control_message& message) {
     const std::uint32_t arrived = front_of(rank_).arrived.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
       const std::size_t writer = (next_ + i) % boxes_.size();

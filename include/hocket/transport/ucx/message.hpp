@@ -49,11 +49,11 @@ class request_handle {
   ~request_handle() {
     if (request_ == nullptr) return;
     const std::lock_guard guard(links_->lock());
-    void* const given_up = std::exchange(request_, nullptr);
-    if (sent_ != nullptr && sent_->give_up()) {
-      links_->keep(given_up, std::move(sent_));
+    void* const abandoned = std::exchange(request_, nullptr);
+    if (sent_ != nullptr && sent_->save_bytes()) {
+      links_->keep(abandoned, std::move(sent_));
     } else {
-      links_->abandon(given_up, rank_, receives_, counted_->context, *counted_->expedited);
+      links_->abandon(abandoned, rank_, receives_, counted_->context, *counted_->expedited);
     }
     forget();
   }
@@ -65,7 +65,7 @@ class request_handle {
   void finish(ucs_status_t status) noexcept {
     ucp_request_free(std::exchange(request_, nullptr));
     if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED) links_->note_error(rank_, status);
-    links_->outbox().give_back(std::move(sent_));
+    links_->outbox().recycle(std::move(sent_));
     forget();
   }
 

@@ -24,18 +24,18 @@ HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
 struct piece_format {
-  std::uint32_t bytes;      ///< of each piece except the last
-  std::uint32_t under_way;  ///< most pieces in flight
-  bool at_once;             ///< a piece can be abandoned at any time
+  std::uint32_t bytes;            ///< of each piece except the last
+  std::uint32_t in_flight_limit;  ///< most pieces in flight
+  bool at_once;                   ///< a piece can be abandoned at any time
 
-  static constexpr std::size_t most_under_way = 32;
+  static constexpr std::size_t most_in_flight = 32;
 
   /// Size of the piece that begins after `before` of `message` bytes.
   constexpr std::size_t size_after(std::size_t before, std::size_t message) const noexcept {
     return std::min<std::size_t>(message - before, bytes);
   }
   /// Returns whether the sender of piece `number` waits until the receiver has asked for it.
-  constexpr bool confirmed(std::size_t number) const noexcept { return at_once && number % (under_way / 2) == 0; }
+  constexpr bool confirmed(std::size_t number) const noexcept { return at_once && number % (in_flight_limit / 2) == 0; }
 };
 
 /// UCX reads 64 KiB at a time from a socket, including its own headers.

@@ -52,18 +52,18 @@ inline std::vector<std::byte> encode_unreachable(const failure& why) {
   return result;
 }
 
-/// Returns why `rank`, which sent `ways`, can't be reached; no failure if it can.
-inline failure unreachable_reason(int rank, std::span<const std::byte> ways) {
-  if (ways.size() < 2 || ways.back() != unreachable_mark) return {};
-  const int told = std::to_integer<int>(ways[ways.size() - 2]);
-  const bool known = told >= static_cast<int>(errc::timeout) && told <= static_cast<int>(errc::system);
-  const errc code = known ? static_cast<errc>(told) : errc::unreachable;
-  const std::string text(reinterpret_cast<const char*>(ways.data()), ways.size() - 2);
+/// Returns why `rank`, which sent `addresses`, can't be reached; no failure if it can.
+inline failure unreachable_reason(int rank, std::span<const std::byte> addresses) {
+  if (addresses.size() < 2 || addresses.back() != unreachable_mark) return {};
+  const int reported = std::to_integer<int>(addresses[addresses.size() - 2]);
+  const bool known = reported >= static_cast<int>(errc::timeout) && reported <= static_cast<int>(errc::system);
+  const errc code = known ? static_cast<errc>(reported) : errc::unreachable;
+  const std::string text(reinterpret_cast<const char*>(addresses.data()), addresses.size() - 2);
   return make_failure(code, hocket::detail::concat({"rank ", rank, " reports: ", text}), {.peer = rank});
 }
 
-inline process_address decode_address(const process_identity& who, std::vector<std::byte> ways) {
-  process_address result{who, std::move(ways), {}, false};
+inline process_address decode_address(const process_identity& who, std::vector<std::byte> addresses) {
+  process_address result{who, std::move(addresses), {}, false};
   auto& address = result.address;
   constexpr std::size_t last_bytes = 2;
   if (address.size() < last_bytes) return result;

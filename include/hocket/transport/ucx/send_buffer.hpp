@@ -41,7 +41,7 @@ class send_buffer {
   std::size_t bytes() const noexcept { return bytes_; }
 
   /// Copies the bytes, so that the caller's memory is no longer read. Returns false if memory is exhausted.
-  bool give_up() noexcept {
+  bool save_bytes() noexcept {
     if (copied()) return true;
     saved_.reset(new (std::nothrow) std::byte[bytes_]);
     if (saved_ == nullptr) return false;
@@ -117,7 +117,7 @@ class send_buffer_pool {
     return one;
   }
   /// Returns a buffer that UCX no longer reads to the pool.
-  void give_back(pointer one) noexcept {
+  void recycle(pointer one) noexcept {
     if (one && spare_.size() < spare_.capacity()) spare_.push_back(std::move(one));
   }
 

@@ -31,7 +31,7 @@ namespace ucx {
 /// State of a rank's piece of memory, or of its membership in the communicator whose window the piece is.
 enum class ownership : std::uint32_t {
   held = 0,  ///< also the state of fresh, zeroed memory
-  given_up,
+  released,
   failed  ///< released while an exception unwound the stack
 };
 
@@ -50,10 +50,10 @@ class shared_memory {
   }
   shared_memory(const shared_memory&) = delete;
   shared_memory& operator=(const shared_memory&) = delete;
-  ~shared_memory() { give_up(ownership::given_up); }
+  ~shared_memory() { release(ownership::released); }
 
   /// Marks and frees this rank's piece, not those of the peers. `culprit`: the rank that this rank found lost, or -1.
-  void give_up(ownership how, int culprit = -1) noexcept {
+  void release(ownership how, int culprit = -1) noexcept {
     if (own_.data() == nullptr || links_->in_forked_child()) return;
     header& mark = *header_of(bases_[index(rank_)]);
     mark.culprit.store(culprit, std::memory_order_relaxed);
@@ -102,7 +102,7 @@ class shared_memory {
     try {
       open_all(how);
     } catch (...) {
-      give_up(ownership::failed);
+      release(ownership::failed);
       throw;
     }
 #else

@@ -17,10 +17,10 @@ namespace ucx {
 template <class T>
 class spare_memory {
  public:
-  class give_back {
+  class recycling_deleter {
    public:
-    give_back() = default;
-    explicit give_back(spare_memory& to) noexcept : to_(&to) {}
+    recycling_deleter() = default;
+    explicit recycling_deleter(spare_memory& to) noexcept : to_(&to) {}
     void operator()(T* one) const noexcept {
       std::destroy_at(one);
       to_->unused_ = ::new (static_cast<void*>(one)) room{to_->unused_};
@@ -29,7 +29,7 @@ class spare_memory {
    private:
     spare_memory* to_ = nullptr;
   };
-  using pointer = std::unique_ptr<T, give_back>;
+  using pointer = std::unique_ptr<T, recycling_deleter>;
 
   spare_memory() = default;
   spare_memory(const spare_memory&) = delete;
@@ -44,7 +44,7 @@ class spare_memory {
     void* const place =
         unused_ != nullptr ? std::exchange(unused_, unused_->next) : ::operator new(size, alignment, std::nothrow);
     if (place == nullptr) return {};
-    return pointer(::new (place) T(std::forward<Arguments>(arguments)...), give_back(*this));
+    return pointer(::new (place) T(std::forward<Arguments>(arguments)...), recycling_deleter(*this));
   }
 
  private:

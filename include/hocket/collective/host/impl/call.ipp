@@ -85,9 +85,9 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   const plan::shape shape = chosen.shape(state.size());
   if (!(chosen.collective() == asked.what))
     return "the plan is for another collective or another root: choose a plan for this call";
-  if (shape.pieces == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
-  if (shape.pieces > most_pieces) {
-    return concat({"the plan cuts the vector into ", shape.pieces, " pieces; the maximum is ", most_pieces});
+  if (shape.chunks_per_block == 0) return "the plan cuts the vector into 0 pieces; it needs at least 1";
+  if (shape.chunks_per_block > most_pieces) {
+    return concat({"the plan cuts the vector into ", shape.chunks_per_block, " pieces; the maximum is ", most_pieces});
   }
   if (shape.peer_pointers && state.size() > 1 && !state.has_windows()) {
     return "the plan reads peers' memory, which this transport does not support; choose one that sends messages";
@@ -165,9 +165,9 @@ outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds t
   outcome refused = poll_control_messages(state, nowhere);
   const auto cancelled = [&] { return state.aborted() || stop(); };
   if (state.flagged() && !state.revoked()) await_revocation_reason(state, nowhere, timeout, cancelled);
-  if (state.revoked()) return state.take_cause();
+  if (state.revoked()) return state.consume_cause();
   if (!refused.failed() && state.aborted()) {
-    refused = state.take_abort();
+    refused = state.consume_abort();
   } else if (!refused.failed() && stop()) {
     refused = make_failure(errc::aborted, "the stop token of this call was triggered before it began");
   }
@@ -194,7 +194,7 @@ planned_call plan_call(State& state, const call_request& asked, const call_setti
   if (equal && result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
   if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
-                   result.plan.shape(state.size()).pieces};
+                   result.plan.shape(state.size()).chunks_per_block};
   result.types = asked.types;
   result.checksummed = asked.checksummed;
   result.signature =
@@ -202,8 +202,9 @@ planned_call plan_call(State& state, const call_request& asked, const call_setti
   if (HOCKET_MISMATCH_DETECTION && !equal) result.signature = mix(result.signature, asked.lengths_signature);
   if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
   // The caller may pass the number of pieces: double_tree(pieces).
-  const std::uint32_t pieces = result.layout.pieces();
-  if (HOCKET_MISMATCH_DETECTION && named && pieces > 1) result.signature = mix(result.signature, pieces);
+  const std::uint32_t chunks_per_block = result.layout.chunks_per_block();
+  if (HOCKET_MISMATCH_DETECTION && named && chunks_per_block > 1)
+    result.signature = mix(result.signature, chunks_per_block);
   result.signature = with_agreement(result.signature, asked.agreement);
   if (!named) state.last().remember(asked, result);
   return result;
@@ -344,8 +345,8 @@ class started_call : public pending {
       const auto locate = [&](error_context& at) { operation_state_->locate(at); };
       wait_policy waiting(call_.timeout, state_->endpoints().oversubscribed());
       failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting, call_, locate);
-      const outcome ended =
-          found ? give_up(*state_, std::move(found), call_, locate) : drive(*state_, *operation_state_, stop_, call_);
+      const outcome ended = found ? end_failed_call(*state_, std::move(found), call_, locate)
+                                  : drive(*state_, *operation_state_, stop_, call_);
       if (ended.failed()) cause_ = ended.cause();
     });
     leave();
@@ -358,12 +359,12 @@ class started_call : public pending {
       return end(std::move(found));
     state_->endpoints().progress();
     advance_others(*state_, operation_state_);
-    if (state_->revoked() && !operation_state_->over()) return end(state_->take_cause());
+    if (state_->revoked() && !operation_state_->over()) return end(state_->consume_cause());
     switch (operation_state_->poll()) {
       case machine_status::done:
         operation_state_->entry().ends();
         // Data that was read from the buffers of a peer that has failed meanwhile may be invalid.
-        return state_->flagged() ? end(reason_to_give_up(*state_, stop_, waiting_, call_, locate)) : true;
+        return state_->flagged() ? end(reason_to_end(*state_, stop_, waiting_, call_, locate)) : true;
       case machine_status::progressed:
         waiting_.progressed();
         if (!should_check_failures(*state_)) return false;
@@ -374,7 +375,7 @@ class started_call : public pending {
         if (!waiting_.tick()) return false;
         break;
     }
-    failure cause = reason_to_give_up(*state_, stop_, waiting_, call_, locate);
+    failure cause = reason_to_end(*state_, stop_, waiting_, call_, locate);
     return cause ? end(with_overdue_reason(*state_, *operation_state_, std::move(cause))) : false;
   }
 

@@ -29,11 +29,11 @@ HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_st
     const auto locate = [&](error_context& context) { operation_state.locate(context, step, peer); };
     failure cause = peer >= 0 ? operation_state.mismatch(peer) : failure{};
     cause = cause ? examined(state, stop, call, locate, std::move(cause))
-                  : reason_to_give_up(state, stop, waiting, call, locate);
+                  : reason_to_end(state, stop, waiting, call, locate);
     if (!cause) continue;
-    const int blamed = cause.context.peer;
-    operation_state.locate(cause.context, step, blamed);
-    return give_up(state, std::move(cause), call, locate);
+    const int culprit = cause.context.peer;
+    operation_state.locate(cause.context, step, culprit);
+    return end_failed_call(state, std::move(cause), call, locate);
   }
   return {};
 }
@@ -59,7 +59,7 @@ HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
       cause = left_by_exception("an exception that is not a std::exception");
     }
     locate(cause.context);
-    return give_up(state, std::move(cause), call, locate);
+    return end_failed_call(state, std::move(cause), call, locate);
   });
   state.leave();
   return ended;

@@ -35,11 +35,11 @@ class deferred_messages {
 
   /// Adds an active message with that `id`. Copies header and words.
   template <class Header>
-  void add(unsigned id, const Header& header, std::span<const std::byte> words) {
-    deferred_message each{id, sizeof header, sizeof header + words.size(), {}};
+  void add(unsigned id, const Header& header, std::span<const std::byte> payload) {
+    deferred_message each{id, sizeof header, sizeof header + payload.size(), {}};
     each.bytes = std::make_unique<std::byte[]>(each.size);
     std::memcpy(each.bytes.get(), &header, sizeof header);
-    if (!words.empty()) std::memcpy(each.bytes.get() + sizeof header, words.data(), words.size());
+    if (!payload.empty()) std::memcpy(each.bytes.get() + sizeof header, payload.data(), payload.size());
     unsent_.push_back(std::move(each));
   }
 
