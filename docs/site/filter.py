@@ -85,7 +85,7 @@ IMPLEMENTATION = [
     "schedule/detail",
     "schedule/fingerprint",
     "shard/misuse",
-    "shard/plan_memory",
+    "shard/plan_cache",
     "transport",
 ]
 PUBLIC = [

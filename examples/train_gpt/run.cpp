@@ -15,7 +15,7 @@
 #include <hocket/schedule/interleaved.hpp>
 #include <hocket/schedule/measured_costs.hpp>
 #include <hocket/schedule/one_forward_one_backward.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/ucx.hpp>
 
 #include <algorithm>

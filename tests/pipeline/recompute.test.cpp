@@ -10,7 +10,7 @@
 
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/schedule/lower/lower.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 
 #include <algorithm>
 #include <cstddef>

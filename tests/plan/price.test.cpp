@@ -326,5 +326,8 @@ TEST_CASE("price rejects invalid rank counts and cost models") {
   CHECK(refused(2, {.latency = std::numeric_limits<double>::quiet_NaN()}));
   CHECK(refused(2, {.seconds_per_byte = -1}));
   CHECK(refused(2, {.latency_overlap = 1.5}));
+  CHECK_THROWS_WITH(
+      plan::price(plan::ring_all_gather{}, 2, std::size_t{1000}, plan::cost_model{.copy_seconds_per_byte = -1}),
+      Catch::Matchers::Contains("the cost model is invalid: copy_seconds_per_byte must be a number, 0 or more"));
   CHECK_FALSE(refused(2, {.latency = 1, .latency_overlap = 1}));
 }

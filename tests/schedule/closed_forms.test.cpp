@@ -9,7 +9,7 @@
 #include <hocket/draw/schedule_text.hpp>
 #include <hocket/schedule/greedy.hpp>
 #include <hocket/schedule/prove.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 
 #include <catch2/catch.hpp>
 

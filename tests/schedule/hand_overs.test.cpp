@@ -6,7 +6,7 @@
 
 #include <hocket/schedule/lower/lower.hpp>
 #include <hocket/schedule/messages.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/text.hpp>
 
 #include <catch2/catch.hpp>

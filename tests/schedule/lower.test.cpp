@@ -9,7 +9,7 @@
 #include <hocket/schedule/lower/lower.hpp>
 #include <hocket/schedule/prove.hpp>
 #include <hocket/schedule/prove_messages.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/text.hpp>
 
 #include <catch2/catch.hpp>

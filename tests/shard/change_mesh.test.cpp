@@ -136,7 +136,7 @@ TEST_CASE("a sequence of moves to another mesh is searched only once") {
     const tensor_here<here_type, sum_over_ranks, shard<0>> x(here, {7, 5});
     const auto searches = [&] {
       hocket::redistribute<tensor_there<std::remove_const_t<decltype(there)>, shard<1>, shard<0>>>(x, there);
-      return here.attributes().template get<hocket::detail::plan_memory<2, 2>>().searches();
+      return here.attributes().template get<hocket::detail::plan_cache<2, 2>>().searches();
     };
     const std::size_t first = searches();
     me.check(first > 0 && searches() == first, "the second call searched again");

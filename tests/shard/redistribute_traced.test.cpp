@@ -256,7 +256,7 @@ TEST_CASE("a repeated redistribution is planned once") {
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     using columns = hocket::tensor<double, extents<dynamic, 5>, mesh_type, on<"dp", hocket::partial<hocket::sum>>,
                                    on<"tp", shard<1>>>;
-    auto& memory = ranks.attributes().template get<hocket::detail::plan_memory<2, 2>>();
+    auto& memory = ranks.attributes().template get<hocket::detail::plan_cache<2, 2>>();
     const auto rows = [&](std::size_t count) {
       const columns x(ranks, {count});
       hocket::redistribute<on<"dp", hocket::replicated>, on<"tp", shard<0>>>(x);

@@ -7,7 +7,7 @@
 #include <hocket/schedule/one_forward_one_backward.hpp>
 #include <hocket/schedule/prove.hpp>
 #include <hocket/schedule/prove_messages.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/v_half.hpp>
 #include <hocket/schedule/zero_bubble_v.hpp>
 

@@ -14,7 +14,7 @@
 #include <hocket/schedule/messages.hpp>
 #include <hocket/schedule/prove.hpp>
 #include <hocket/schedule/prove_messages.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/text.hpp>
 
 #include <algorithm>

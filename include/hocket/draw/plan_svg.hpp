@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A plan as a space-time diagram in SVG: time to the right, from the clock of plan/clock.hpp; a band per rank with two
+/// A plan as a space-time diagram in SVG: time to the right, from the clock of plan/trace.hpp; a band per rank with two
 /// tracks per lane: above, what the lane waits for or does; below, what leaves the rank; a mark per action in the
 /// colour of its kind; a line per message, load and flag. The text is self-contained: no scripts, fonts or links.
 /// Designed for up to 16 ranks; the tooltip of a mark shows the action and its times.
@@ -10,10 +10,10 @@
 #include <hocket/core/text.hpp>
 #include <hocket/draw/detail/svg.hpp>
 #include <hocket/plan/action.hpp>
-#include <hocket/plan/clock.hpp>
 #include <hocket/plan/cost_model.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/plan/to_string.hpp>
+#include <hocket/plan/trace.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -11,10 +11,10 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
-#include <hocket/plan/clock.hpp>
 #include <hocket/plan/cost_model.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/plan/to_string.hpp>
+#include <hocket/plan/trace.hpp>
 
 #include <algorithm>
 #include <cstddef>

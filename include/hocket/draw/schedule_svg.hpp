@@ -12,7 +12,7 @@
 #include <hocket/draw/schedule_text.hpp>
 #include <hocket/schedule/costs.hpp>
 #include <hocket/schedule/schedule.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/timeline.hpp>
 
 #include <algorithm>

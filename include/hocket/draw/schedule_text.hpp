@@ -13,7 +13,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/schedule/costs.hpp>
 #include <hocket/schedule/schedule.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/text.hpp>
 #include <hocket/schedule/timeline.hpp>
 

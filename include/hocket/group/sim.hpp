@@ -134,10 +134,8 @@ class world {
   static int checked(int ranks, const plan::cost_model& model) {
     if (ranks < 1)
       raise(errc::invalid_argument, hocket::detail::concat({"a world needs at least 1 rank, not ", ranks}));
-    if (!model.is_valid()) {
-      raise(errc::invalid_argument,
-            "the world's cost model is invalid: latency, peer_latency, flag_latency, overhead and all members that end "
-            "in seconds_per_byte must be numbers that are not negative, and latency_overlap must be from 0 to 1");
+    if (const char* const why = model.invalid_member(); why != nullptr) {
+      raise(errc::invalid_argument, hocket::detail::concat({"the world's cost model is invalid: ", why}));
     }
     return ranks;
   }

@@ -28,7 +28,7 @@
 #include <hocket/schedule/prove.hpp>
 #include <hocket/schedule/prove_messages.hpp>
 #include <hocket/schedule/schedule.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/text.hpp>
 #include <hocket/schedule/timeline.hpp>
 #include <hocket/transport/concept.hpp>

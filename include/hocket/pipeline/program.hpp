@@ -9,7 +9,7 @@
 #include <hocket/pipeline/tags.hpp>
 #include <hocket/schedule/messages.hpp>
 #include <hocket/schedule/schedule.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 
 #include <algorithm>
 #include <cstddef>

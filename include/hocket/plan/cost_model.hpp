@@ -63,13 +63,18 @@ struct cost_model {
     return overhead;
   }
 
-  /// Returns whether all times are numbers that are not negative, and `latency_overlap` is from 0 to 1.
-  constexpr bool is_valid() const noexcept {
-    for (const double each : {latency, seconds_per_byte, reduce_seconds_per_byte, copy_seconds_per_byte, peer_latency,
-                              peer_seconds_per_byte, flag_latency, overhead, latency_overlap}) {
-      if (!(each >= 0)) return false;
-    }
-    return latency_overlap <= 1;
+  /// Returns which member is invalid and what would be valid, or null if all are valid.
+  constexpr const char* invalid_member() const noexcept {
+    if (!(latency >= 0)) return "latency must be a number of seconds, 0 or more";
+    if (!(seconds_per_byte >= 0)) return "seconds_per_byte must be a number, 0 or more";
+    if (!(reduce_seconds_per_byte >= 0)) return "reduce_seconds_per_byte must be a number, 0 or more";
+    if (!(copy_seconds_per_byte >= 0)) return "copy_seconds_per_byte must be a number, 0 or more";
+    if (!(peer_latency >= 0)) return "peer_latency must be a number of seconds, 0 or more";
+    if (!(peer_seconds_per_byte >= 0)) return "peer_seconds_per_byte must be a number, 0 or more";
+    if (!(flag_latency >= 0)) return "flag_latency must be a number of seconds, 0 or more";
+    if (!(overhead >= 0)) return "overhead must be a number of seconds, 0 or more";
+    if (!(latency_overlap >= 0 && latency_overlap <= 1)) return "latency_overlap must be a number from 0 to 1";
+    return nullptr;
   }
 
   /// Returns the model of a machine that is `factor` times as slow.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The cost of a plan on a machine, without running it. The time is that of the virtual clock of plan/clock.hpp: a sum
+/// The cost of a plan on a machine, without running it. The time is that of the virtual clock of plan/trace.hpp: a sum
 /// over one rank's actions would be wrong if ranks wait for each other, as they do in every pipelined tree.
 ///
 /// With only latency a, seconds_per_byte b and reduce_seconds_per_byte g set, the textbook's formulas hold exactly:
@@ -14,10 +14,10 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/action.hpp>
-#include <hocket/plan/clock.hpp>
 #include <hocket/plan/cost_model.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
+#include <hocket/plan/trace.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -23,7 +23,7 @@
 #include <hocket/schedule/placement.hpp>
 #include <hocket/schedule/recompute_activations.hpp>
 #include <hocket/schedule/schedule.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 #include <hocket/schedule/v_half.hpp>
 #include <hocket/schedule/zero_bubble_v.hpp>
 

@@ -8,7 +8,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/schedule/schedule.hpp>
 #include <hocket/schedule/schedule_action.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -7,7 +7,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/schedule/costs.hpp>
 #include <hocket/schedule/schedule.hpp>
-#include <hocket/schedule/schedule_clock.hpp>
+#include <hocket/schedule/schedule_trace.hpp>
 
 #include <cstddef>
 #include <vector>

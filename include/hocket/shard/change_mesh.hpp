@@ -19,7 +19,7 @@
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
-#include <hocket/shard/plan_memory.hpp>
+#include <hocket/shard/plan_cache.hpp>
 #include <hocket/shard/redistribute.hpp>
 #include <hocket/shard/redistribution_move.hpp>
 #include <hocket/shard/tensor.hpp>

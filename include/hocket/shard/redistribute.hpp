@@ -26,7 +26,7 @@
 #include <hocket/shard/convert.hpp>
 #include <hocket/shard/moves.hpp>
 #include <hocket/shard/placement.hpp>
-#include <hocket/shard/plan_memory.hpp>
+#include <hocket/shard/plan_cache.hpp>
 #include <hocket/shard/redistribution_diagnostics.hpp>
 #include <hocket/shard/redistribution_plan.hpp>
 #include <hocket/shard/tensor.hpp>
@@ -189,7 +189,7 @@ class redistributing {
 template <class From, class Placements>
 auto cached_plan_to(const Placements& to, const typename From::sizes_type& sizes,
                     const typename From::mesh_type& mesh) {
-  using memory = plan_memory<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
+  using memory = plan_cache<From::rank, static_cast<std::size_t>(From::mesh_type::dimensions)>;
   constexpr auto from = placement_array<typename From::placements_type>();
   constexpr std::size_t bytes = sizeof(typename From::element_type);
   return checked_mesh(mesh).attributes().template get<memory>().get(

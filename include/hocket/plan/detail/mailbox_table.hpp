@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Messages and flags in flight in the virtual clock of plan/clock.hpp: one first-in first-out mailbox for each sender,
+/// Messages and flags in flight in the virtual clock of plan/trace.hpp: one first-in first-out mailbox for each sender,
 /// receiver and channel or tag. Memory grows with the messages in flight, not with the length of the plan.
 #pragma once
 

@@ -6,7 +6,7 @@
 /// sleeps; when what it waits for has arrived, the operation is polled with that lane awake. So no poll is without
 /// progress, whatever the number of ranks.
 ///
-/// Times are as defined in plan/cost_model.hpp, and events are served in the order of plan/clock.hpp: one operation
+/// Times are as defined in plan/cost_model.hpp, and events are served in the order of plan/trace.hpp: one operation
 /// that all ranks start, in rank order, takes the time that `plan::price` returns.
 ///
 /// Not thread-safe: one thread runs a world.

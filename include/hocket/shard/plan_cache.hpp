@@ -67,7 +67,7 @@ struct plan_request {
 
 /// The plans for tensors of `Rank` dimensions.
 template <std::size_t Rank, std::size_t Axes>
-using plan_memory = search_cache<plan_request<Rank, Axes>, redistribution_plan<Axes>>;
+using plan_cache = search_cache<plan_request<Rank, Axes>, redistribution_plan<Axes>>;
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

@@ -309,10 +309,8 @@ constexpr void check_simulation_arguments(const char* plan, int ranks, const cos
     raise(errc::invalid_argument, "plan '" + std::string(plan) + "' over " + std::to_string(ranks) +
                                       " ranks: the number of ranks must be at least 1");
   }
-  if (!model.is_valid()) {
-    raise(errc::invalid_argument,
-          "invalid cost model: latency, peer_latency, flag_latency, overhead and all members that end in "
-          "seconds_per_byte must be numbers that are not negative, and latency_overlap must be from 0 to 1");
+  if (const char* const why = model.invalid_member(); why != nullptr) {
+    raise(errc::invalid_argument, "the cost model is invalid: " + std::string(why));
   }
 }
 
