@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: too many arguments, or arguments in the wrong order
+// expect: too many arguments, or arguments in the wrong order: the call takes .communicator, in, out, operation
 //
 // Only the source location can follow the error code.
 #include <hocket/hocket.hpp>

@@ -22,6 +22,10 @@ namespace detail {
 /// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code)
 template <plan::collective_kind Kind>
 struct reduction_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, operation, "
+      "with(...), code)";
+
   template <class Arguments>
   static consteval sentence explain_buffers() {
     using in = typename Arguments::template at<1>;
@@ -64,6 +68,9 @@ struct reduction_form {
 /// (communicator, in, out, options, code)
 template <plan::collective_kind Kind>
 struct moving_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, with(...), code)";
+
   template <class Arguments>
   static consteval sentence explain() {
     if (!Arguments::template has<2>) return "the call needs (communicator, in, out)";
@@ -80,6 +87,10 @@ struct moving_form {
 /// (communicator, in, out, counts, options, code); all_to_all_v has two `Counts`, reduce_scatter_v has an operation.
 template <plan::collective_kind Kind, class... Counts>
 struct uneven_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, counts, operation "
+      "if it combines, with(...), code)";
+
   template <class Arguments>
   static consteval sentence explain_buffers_and_counts() {
     if (constexpr sentence wrong = explain_two_buffers<Arguments>(); wrong) return wrong;
@@ -111,6 +122,10 @@ struct uneven_form {
 /// (communicator, buffer, root, options, code)
 template <plan::collective_kind Kind>
 struct rooted_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, buffer, root, with(...), "
+      "code)";
+
   template <class Arguments>
   static consteval sentence explain() {
     using buffer = typename Arguments::template at<1>;
@@ -128,6 +143,9 @@ struct rooted_form {
 /// (communicator, options, code)
 template <plan::collective_kind Kind>
 struct bare_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, with(...), code)";
+
   template <class Arguments>
   static consteval sentence explain() {
     return explain_options<move_options<Kind>, Arguments, 1>();
@@ -142,6 +160,10 @@ struct bare_form {
 /// (communicator, buffer, peer, tag, options, code)
 template <bool Receives>
 struct message_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, buffer, peer, tag, "
+      "with(...), code)";
+
   template <class Arguments>
   static consteval sentence explain() {
     using buffer = typename Arguments::template at<1>;
@@ -159,6 +181,10 @@ struct message_form {
 
 /// (communicator, out, peer, in, peer, tag, options, code)
 struct exchange_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, out, peer, in, peer, tag, "
+      "with(...), code)";
+
   template <class Arguments>
   static consteval sentence explain() {
     using sent = typename Arguments::template at<1>;
@@ -181,10 +207,10 @@ consteval sentence explain_misuse() {
   using list = argument_list<Arguments...>;
   if (constexpr sentence wrong = explain_communicator<list>(); wrong) return wrong;
   if constexpr ((is_device_buffer<std::remove_cvref_t<Arguments>> || ...)) {
-    return first_of({Form::template explain_device<list>(), explain_surplus<Arguments...>()});
+    return first_of({Form::template explain_device<list>(), explain_surplus<Form, Arguments...>()});
   } else {
     return first_of(
-        {Form::template explain<list>(), explain_lifetime<Arguments&&...>(), explain_surplus<Arguments...>()});
+        {Form::template explain<list>(), explain_lifetime<Arguments&&...>(), explain_surplus<Form, Arguments...>()});
   }
 }
 

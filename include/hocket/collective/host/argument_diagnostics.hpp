@@ -242,14 +242,14 @@ consteval sentence explain_two_buffers() {
   return {};
 }
 
-/// The fallback if no rule above has found a mistake.
-template <class... Arguments>
+/// The fallback if no rule above has found a mistake. `Form` names the arguments that such a call takes.
+template <class Form, class... Arguments>
 consteval sentence explain_surplus() {
   using last = typename argument_list<Arguments...>::template plain<sizeof...(Arguments) - 1>;
   if (std::is_same_v<last, std::error_code>) {
     return "an _async form takes no std::error_code: pass it to the request, as in started.wait(code)";
   }
-  return "too many arguments, or arguments in the wrong order";
+  return Form::surplus;
 }
 
 /// True if argument I is missing or is a `Wanted`.

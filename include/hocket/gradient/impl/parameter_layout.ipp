@@ -69,7 +69,8 @@ HOCKET_DECL std::size_t parameter_layout::find(std::string_view name) const {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (parameters_[i].name == name) return i;
   }
-  raise(errc::invalid_argument, detail::concat({"no parameter of this layout is called '", name, "'"}));
+  raise(errc::invalid_argument, detail::concat({"no parameter of this layout is called '", name,
+                                                "': pass the name of one of its ", parameters_.size(), " parameters"}));
 }
 
 HOCKET_END_NAMESPACE
