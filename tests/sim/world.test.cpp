@@ -358,7 +358,7 @@ TEST_CASE("invalid worlds and groups are rejected with the reason") {
     return false;
   };
   CHECK(refused("at least 1 rank", [] { sim::world world(0); }));
-  CHECK(refused("must be numbers that are not negative",
+  CHECK(refused("latency must be a number of seconds, 0 or more",
                 [] { sim::world world(2, {.latency = std::numeric_limits<double>::quiet_NaN()}); }));
   sim::world world(3);
   CHECK(refused("rank 3 is not in this world", [&] { world.group({0, 3}); }));
