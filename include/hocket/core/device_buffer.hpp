@@ -8,6 +8,8 @@
 
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/not_understood.hpp>
+#include <hocket/core/explanation.hpp>
 
 #include <cstddef>
 #include <span>
@@ -47,6 +49,22 @@ template <class T, class Space>
 constexpr device_in_place<T, Space> in_place(device_buffer<T, Space> buffer) noexcept {
   return {buffer};
 }
+
+namespace detail {
+
+template <class T>
+  requires std::is_const_v<T>
+constexpr auto why_not_in_place_of_const() {
+  return make_explanation([]() -> sentence {
+    return "in_place(buffer): the result overwrites the buffer, so its elements must not be const";
+  });
+}
+
+}  // namespace detail
+
+/// Deleted: the template argument `Why` is the reason.
+template <class T, class Space, auto Why = detail::why_not_in_place_of_const<T>()>
+detail::not_understood in_place(device_buffer<T, Space> buffer) = delete;
 
 namespace detail {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The result type of rejected calls, so that the explanation of the rejection is the compiler's first error. Functions
-/// that return it are declared `auto`: the compiler instantiates their bodies, and finds the static_assert, before it
-/// checks how the result is used. Deleted functions name it as their return type, for the same reason.
+/// The result type of deleted overloads, so that the explanation of the rejected call is the compiler's first error: a
+/// use of the result causes no error of its own.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -214,9 +214,10 @@ consteval sentence explain_with() {
 
 template <class Value>
 consteval sentence explain_hint() {
-  constexpr sentence wrong = explain_property<Value>();
-  if constexpr (wrong) {
-    return wrong;
+  if constexpr (is_optional_property<Value>::value) {
+    return "hint(hint(...)): the property is a hint already; call hint once";
+  } else if constexpr (!is_property_or_token<Value>) {
+    return "hint(...): not a property; pass an algorithm, timeout(...), wire<T>, observe(...) or a stop token";
   } else if (is_one_of<typename property_of<Value>::kind, kind::exactness, kind::integrity>) {
     return "hint(require(...)): a requirement can't be a hint; pass require(...) where it must hold, and leave it out "
            "elsewhere";

@@ -16,6 +16,7 @@
 #include <hocket/gradient/policy.hpp>
 #include <hocket/gradient/reduction.hpp>
 #include <hocket/gradient/totals.hpp>
+#include <hocket/operation/traits.hpp>
 #include <hocket/plan/plan.hpp>
 
 #include <functional>
@@ -85,7 +86,7 @@ consteval sentence explain_policy(policy_fault fault) {
 
 template <class T>
 consteval sentence explain_sum_type() {
-  if (!std::is_floating_point_v<T> && !is_exact_sum<T>) {
+  if ((!std::is_floating_point_v<T> && !is_exact_sum<T>) || std::is_const_v<T>) {
     return "gradients<T>: T, the type of the sums, must be float, double, or exact_sum of one of them. A narrower type "
            "would lose small summands: use gradients<float>, and with(wire<bfloat16>) to send fewer bytes";
   }
@@ -247,7 +248,8 @@ template <class P, class Over, class Layout, class Sharding, class Options, clas
 struct parameters_call<P, Over, Layout, Sharding, Options, Rest...> {
   static consteval sentence explain() {
     constexpr sentence wrong = first_of({explain_group<Over>(), explain_layout<Layout>(), explain_stage(),
-                                         explain_place_of_group_options<Options>(), explain_memory<Rest...>()});
+                                         explain_place_of_group_options<Options>(), explain_memory<Rest...>(),
+                                         explain_elements()});
     if constexpr (wrong) {
       return wrong;
     } else {
@@ -256,6 +258,10 @@ struct parameters_call<P, Over, Layout, Sharding, Options, Rest...> {
   }
 
  private:
+  static consteval sentence explain_elements() {
+    if (element<P> && !std::is_const_v<P>) return {};
+    return "parameters<P>(...): P, the type of the elements, must be trivially copyable and not const, such as float";
+  }
   static consteval sentence explain_stage() {
     if (sharding_stage<Sharding>) return {};
     return "parameters(...): the sharding stage must be zero<0>, zero<1>, zero<2> or zero<3>";

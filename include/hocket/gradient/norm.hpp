@@ -7,13 +7,18 @@
 #pragma once
 
 #include <hocket/collective/all_reduce.hpp>
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/buffers.hpp>
+#include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/explanation.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/operation/exact_sum.hpp>
+#include <hocket/plan/plan.hpp>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +30,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -158,10 +164,42 @@ sum_of_squares squares_here(Gradients& gradients) {
 
 /// An accumulator with buckets of gradients. Tensors have another `norm`.
 template <class T>
-concept has_buckets = requires(T& gradients) {
+concept has_buckets = !std::is_const_v<T> && requires(T& gradients) {
   typename T::sharding;
   gradients.layout();
+  gradients.check_finished("");
+  gradients.bounds();
+  gradients.own_range(std::size_t{});
 };
+
+/// The options of the all_reduce of the sums of squares.
+using gradient_norm_options =
+    reduction_options<plan::collective_kind::all_reduce, std::plus<>,
+                      exact_sum<double>>;
+
+/// The arguments of `norm` after the gradients.
+template <class... Given>
+struct gradient_norm_call {
+  static consteval sentence explain() {
+    if constexpr (ends_call<Given...>) {
+      return explain_options_at_end<gradient_norm_options, Given...>();
+    } else {
+      return "the norm of gradients takes the gradients, the communicator of the model if its ranks hold other "
+             "parameters, and options, as in norm(gradients, model, with(timeout(5s)))";
+    }
+  }
+};
+template <class Domain, class... Rest>
+struct gradient_norm_call<communicator<Domain>, Rest...> : gradient_norm_call<Rest...> {};
+
+template <class... Given>
+  requires(static_cast<bool>(gradient_norm_call<Given...>::explain()))
+constexpr auto why_no_gradient_norm() {
+  return make_explanation([] { return gradient_norm_call<Given...>::explain(); });
+}
+
+template <class Options>
+concept options_of_gradient_norm = call_options<Options> && accepted_with<Options, gradient_norm_options, void>;
 
 /// Raises `invalid_argument` if more than `ranks` ranks of the model hold parts of a parameter, as given by the type of
 /// its tensor: the other ranks would compute another norm and update their copies by another step.
@@ -201,7 +239,7 @@ gradient_norm norm_over(Gradients& gradients, const Options& options, const std:
 /// the step was abandoned.
 /// Raises `invalid_argument` if a parameter made by `parameter_of` has slices or copies on more ranks than these.
 /// @param options options of the small all_reduce; by default, the timeout and the stop token of `gradients`
-template <detail::has_buckets Gradients, call_options Options = options<>>
+template <detail::has_buckets Gradients, detail::options_of_gradient_norm Options = options<>>
 gradient_norm norm(Gradients& gradients, const Options& options = {},
                    const std::source_location& site = std::source_location::current()) {
   return detail::norm_over(gradients, options, site);
@@ -209,11 +247,15 @@ gradient_norm norm(Gradients& gradients, const Options& options = {},
 
 /// The same if the ranks of `model` hold other parameters or other slices: pipeline stages or tensor-parallel ranks.
 /// Collective over both groups; every rank of `model` must call it.
-template <detail::has_buckets Gradients, class Domain, call_options Options = options<>>
+template <detail::has_buckets Gradients, class Domain, detail::options_of_gradient_norm Options = options<>>
 gradient_norm norm(Gradients& gradients, const communicator<Domain>& model, const Options& options = {},
                    const std::source_location& site = std::source_location::current()) {
   return detail::norm_over(gradients, options, site, model);
 }
+
+/// Deleted: the template argument `Why` is the reason.
+template <detail::has_buckets Gradients, class... Given, auto Why = detail::why_no_gradient_norm<Given...>()>
+detail::not_understood norm(Gradients&, const Given&...) = delete;
 
 HOCKET_END_NAMESPACE
 

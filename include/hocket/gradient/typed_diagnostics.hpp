@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -69,10 +70,21 @@ consteval sentence explain_misplaced(misplaced found) {
   }
 }
 
+/// What `add_gradient` needs of an accumulator.
+template <class Given>
+concept accumulates_gradients = !std::is_const_v<Given> && requires(Given& accumulator) {
+  typename Given::value_type;
+  accumulator.of(std::size_t{});
+  accumulator.begin_microbatch(0, 1);
+};
+
 /// Returns the mistake in a gradient that `add_gradient` adds to an accumulator over `DataAxes`.
 template <class Accumulator, class Given, axis_name... DataAxes>
 consteval sentence explain_gradient() {
-  if constexpr (!tensor_type<Given>) {
+  if constexpr (!accumulates_gradients<Accumulator>) {
+    return "add_gradient<\"dp\">(gradients, i, gradient): the first argument must be a named result of "
+           "gradients<T>(...)";
+  } else if constexpr (!tensor_type<Given>) {
     return "add_gradient<\"dp\">(gradients, i, gradient): the gradient must be a tensor, whose type specifies its "
            "placements; add any other range with gradients.add(i, gradient)";
   } else if constexpr (!has_axes<typename Given::axes, DataAxes...>) {

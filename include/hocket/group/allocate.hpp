@@ -10,6 +10,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/explanation.hpp>
+#include <hocket/core/not_understood.hpp>
 #include <hocket/core/platform/cpu.hpp>
 
 #include <algorithm>
@@ -73,10 +74,9 @@ std::shared_ptr<std::byte> allocate_bytes(const communicator<Domain>& comm, std:
 
 template <class T>
 consteval sentence explain_shared() {
-  if (!std::is_trivially_copyable_v<T>) {
+  if constexpr (!std::is_object_v<T> || !std::is_trivially_copyable_v<T>) {
     return "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable";
-  }
-  if (alignof(T) > platform::cache_line) return "allocate<T>: the alignment of T must not exceed that of a cache line";
+  } else if (alignof(T) > platform::cache_line) return "allocate<T>: the alignment of T must not exceed that of a cache line";
   return {};
 }
 
@@ -106,7 +106,7 @@ shared_buffer<T> allocate(const communicator<Domain>& comm, std::size_t size,
 
 /// Deleted: `Why` explains the mistake.
 template <class T, class Domain, auto Why = detail::why_not_shared<T>()>
-shared_buffer<T> allocate(const communicator<Domain>&, std::size_t) = delete;
+detail::not_understood allocate(const communicator<Domain>&, std::size_t, const auto&...) = delete;
 
 HOCKET_END_NAMESPACE
 

@@ -237,7 +237,7 @@ class bound_call {
     if (found) hocket::detail::raise_and_revoke(state, std::move(found), call);
   }
   template <class Given, auto Why = hocket::detail::why_not_options_of<hocket::detail::timeout_options, Given>()>
-  hocket::detail::not_understood wait(const Given&) = delete;
+  hocket::detail::not_understood wait(const Given&, const auto&...) = delete;
 
   /// Returns a request that completes when the last enqueued run is done on this rank. The request's `wait` is like
   /// `wait`, with the timeout counted from now. Local. If the call is enqueued again, the request covers that run.
@@ -248,7 +248,7 @@ class bound_call {
     return request(std::make_unique<hocket::detail::bound_completion<Domain, Driver>>(peers_, operation_state_, call));
   }
   template <class Given, auto Why = hocket::detail::why_not_options_of<hocket::detail::timeout_options, Given>()>
-  hocket::detail::not_understood completion(const Given&) = delete;
+  hocket::detail::not_understood completion(const Given&, const auto&...) = delete;
 
  private:
   template <class State, class Visit>
@@ -400,7 +400,7 @@ class peers_of {
     if (found) raise(hocket::detail::refuse(state, std::move(found), call));
   }
   template <class Given, auto Why = hocket::detail::why_not_options_of<hocket::detail::timeout_options, Given>()>
-  hocket::detail::not_understood close(const Given&) = delete;
+  hocket::detail::not_understood close(const Given&, const auto&...) = delete;
 
  private:
   using shared_type = hocket::detail::device_peers<Domain, Driver>;

@@ -71,7 +71,7 @@ communicator<Domain> shrink(const communicator<Domain>& comm, const Options& opt
 
 /// Deleted: `Why` explains the mistake.
 template <class Domain, class Given, auto Why = detail::why_not_shrunk<Given>()>
-communicator<Domain> shrink(const communicator<Domain>&, const Given&) = delete;
+communicator<Domain> shrink(const communicator<Domain>&, const Given&, const auto&...) = delete;
 
 HOCKET_END_NAMESPACE
 

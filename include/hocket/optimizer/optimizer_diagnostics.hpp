@@ -11,6 +11,7 @@
 #include <hocket/optimizer/update_rule.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <memory_resource>
 #include <type_traits>
 
@@ -20,18 +21,22 @@ namespace detail {
 
 /// What `make_optimizer` and `step` need of parameters.
 template <class Given>
-concept optimized_parameters = requires {
+concept optimized_parameters = !std::is_const_v<Given> && requires(Given& parameters) {
   typename Given::value_type;
   typename Given::sharding;
-  typename Given::group_type;
+  Given::group_type::has_replicas;
+  parameters.own(std::size_t{});
+  parameters.gather(std::size_t{});
+  parameters.wait(std::size_t{});
 };
 
 /// What `step` needs of gradients.
 template <class Given>
-concept optimizer_gradients = requires(Given& gradients) {
+concept optimizer_gradients = !std::is_const_v<Given> && requires(Given& gradients) {
   typename Given::sharding;
-  typename Given::group_type;
+  Given::group_type::has_replicas;
   gradients.use();
+  gradients.result(std::size_t{});
 };
 
 /// The arguments of `make_optimizer<F>`. The specialization has those that must be passed.

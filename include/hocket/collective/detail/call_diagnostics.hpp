@@ -41,7 +41,9 @@ struct reduction_form {
   template <class Arguments>
   static consteval sentence explain() {
     using first = typename Arguments::template plain<1>;
-    if constexpr (is_in_place<first>::value) {
+    if constexpr (is_in_place<first>::value && Kind != plan::collective_kind::all_reduce) {
+      return "only all_reduce takes in_place(buffer): pass in and out";
+    } else if constexpr (is_in_place<first>::value) {
       using T = typename decltype(first::elements)::element_type;
       constexpr sentence wrong = explain_element<T>();
       if constexpr (wrong) {
@@ -73,6 +75,9 @@ struct moving_form {
 
   template <class Arguments>
   static consteval sentence explain() {
+    if (is_in_place<typename Arguments::template plain<1>>::value) {
+      return "only all_reduce takes in_place(buffer): pass in and out";
+    }
     if (!Arguments::template has<2>) return "the call needs (communicator, in, out)";
     return first_of({explain_pair<typename Arguments::template at<1>, typename Arguments::template at<2>>(),
                      explain_options<move_options<Kind>, Arguments, 3>()});

@@ -35,10 +35,12 @@ constexpr block_lengths lengths_of() noexcept {
   }
 }
 
-/// Whether `Op` is an operation that a collective of `Kind` can have on elements of T. A call that combines nothing
-/// ignores its operation.
+/// Whether `Op` is an operation that a collective of `Kind` can have on elements of T. One that combines nothing has
+/// only the default, std::plus<>.
 template <class Op, plan::collective_kind Kind, class T>
-concept operation_of_kind = !call_options<Op> && (!plan::collective{Kind, 0}.reduces() || reduction_for<Op, T>);
+concept operation_of_kind =
+    !explain_place_of_operation<Op>() &&
+    (plan::collective{Kind, 0}.reduces() ? reduction_for<Op, T> : std::is_same_v<Op, std::plus<>>);
 
 /// Whether `explain<T>` of `Collective`, which takes such lengths, accepts this operation and these options.
 template <block_lengths Lengths, class T, class Collective, class Op, class Options>
@@ -58,10 +60,15 @@ template <plan::collective_kind Kind, class T, class Arguments, std::size_t I>
 consteval sentence explain_operation_to_explain() {
   using given = typename Arguments::template plain<I>;
   if constexpr (!Arguments::template has<I> || is_options<given>) {
+    if constexpr (!operation_of_kind<std::plus<>, Kind, T>) return explain_operation<std::plus<>, T>();
     return explain_options_to_explain<Kind, T, std::plus<>, Arguments, I>();
   } else if constexpr (constexpr sentence misplaced = explain_place_of_operation<given>(); misplaced) {
     return misplaced;
   } else if constexpr (!operation_of_kind<given, Kind, T>) {
+    if (!plan::collective{Kind, 0}.reduces()) {
+      return "this collective combines nothing, and explain(...) takes no operation or root for it: pass the options "
+             "after the number of elements";
+    }
     return explain_operation<given, T>();
   } else {
     return explain_options_to_explain<Kind, T, given, Arguments, I + 1>();

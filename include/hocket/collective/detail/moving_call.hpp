@@ -53,7 +53,7 @@ struct moving {
       return How::give(run(comm, in, out, options, site, lengths...));
     }
     template <class Domain, class In, class Out, call_options Options>
-      requires How::blocks && buffer_pair<In, Out, How, Options>
+      requires How::blocks && buffer_pair<In, Out, How, Options> && accepted_with<Options, move_options<Kind>, Out>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {

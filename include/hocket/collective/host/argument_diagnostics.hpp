@@ -43,9 +43,13 @@ struct argument_list {
   static constexpr bool has = I < sizeof...(Arguments);
 };
 
+/// A communicator, or a type derived from one.
+template <class T>
+concept communicator_like = requires(const T& given) { []<class Domain>(const communicator<Domain>&) {}(given); };
+
 template <class Arguments>
 consteval sentence explain_communicator() {
-  if (!is_communicator<typename Arguments::template plain<0>>::value) {
+  if (!communicator_like<typename Arguments::template plain<0>>) {
     return "the first argument must be a communicator, such as one from local::run or ucx::connect";
   }
   return {};

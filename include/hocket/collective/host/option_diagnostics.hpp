@@ -3,7 +3,7 @@
 /// Which options each family of calls accepts, as constraints of the calls and as the compiler's diagnostics.
 ///
 /// A family has a member `explain<Options>()`, which returns a sentence about the first option that these calls do not
-/// accept, or nothing. `accepts_options` is the constraint. It is true for `options<>` without asking the family,
+/// accept, or nothing. `accepted_by` and `accepted_with` are the constraints. They are true for `options<>` without asking the family,
 /// because most calls have no options.
 #pragma once
 
@@ -37,8 +37,8 @@ inline constexpr bool fast_math = false;
 template <class Options>
 consteval sentence explain_device_options_on_host() {
   if (Options::template has<kind::stream> || Options::template has<kind::staging>) {
-    return "with(...): a stream or cuda::staging is valid only with tagged buffers, such as cuda::device(...); these "
-           "buffers are untagged, and the host reads and writes them regardless of a stream";
+    return "with(...): a stream or cuda::staging is valid only with tagged buffers, such as cuda::device(...); this call "
+           "has none, and the host runs it regardless of a stream";
   }
   return {};
 }
