@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Umbrella header for parallel training: hocket.hpp, meshes of ranks with named axes, tensors whose types state their
-/// distribution, layers, gradients summed over microbatches and ranks, and optimizers that share work among ranks.
+/// Umbrella header for parallel training: hocket.hpp, meshes of ranks with named axes, tensors with their
+/// distribution in the type, layers, gradients summed over microbatches and ranks, and optimizers that divide work.
 #pragma once
 
 #include <hocket/hocket.hpp>

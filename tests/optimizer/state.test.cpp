@@ -272,16 +272,17 @@ TEST_CASE("a state that cannot be restored is rejected by name, and changes noth
         };
         auto pieces = whole("parameter");
         pieces[0].values = pieces[0].values.first(699);
-        refused("element 699 of the parameter of 'embedding' is in no piece", [&] { parameters.restore(pieces); });
+        refused("element 699 of parameter 'embedding' is in no piece", [&] { parameters.restore(pieces); });
         pieces = whole("parameter");
         pieces[1].first = 1;
-        refused("a piece of the parameter of 'w0' ends at element 130, beyond its size of 129",
+        refused("a piece of parameter 'w0' begins at element 1 and has 129 elements, but parameter 'w0' has only 129",
                 [&] { parameters.restore(pieces); });
         pieces = whole("parameter");
         pieces[8].elements = 8;
-        refused("of 'b2' has 8 elements in the saved state, but 7 here", [&] { parameters.restore(pieces); });
+        refused("parameter 'b2' has 8 elements in the saved state, but 7 in this layout",
+                [&] { parameters.restore(pieces); });
         pieces.erase(pieces.begin() + 8);
-        refused("there is no piece of the parameter of 'b2'", [&] { parameters.restore(pieces); });
+        refused("there is no piece of parameter 'b2'", [&] { parameters.restore(pieces); });
         me.check(same_bits(all_values(parameters), before), "a rejected state has changed something");
         pieces = whole("first moment");
         // A gap in another rank's part is no error here; a missing array is an error.

@@ -177,7 +177,7 @@ TEST_CASE("a sharded and partial tensor on 16 ranks along four axes is redistrib
     using mesh_type = std::remove_const_t<decltype(ranks)>;
     using cut_and_summed = hocket::tensor<double, extents<5, 4, 6>, mesh_type, on<"a", partial<sum>>, on<"b", shard<0>>,
                                           on<"c", partial<sum>>, on<"d", shard<1>>>;
-    static_assert(!hocket::detail::plans_when_compiling<cut_and_summed>());
+    static_assert(!hocket::detail::searches_at_compile_time<cut_and_summed>());
     cut_and_summed x(ranks);
     hocket::fill(x, [](const auto& at) { return value_at(at) / 4; });
     const auto y = hocket::redistribute<on<"a", shard<1>>, on<"b", shard<2>>, on<"c", shard<1>>, on<"d", shard<0>>>(x);
@@ -193,13 +193,13 @@ TEST_CASE("redistributions planned at compile time and at run time give the same
     using known_mesh = std::remove_const_t<decltype(known)>;
     hocket::tensor<double, extents<7, 5>, known_mesh, on<"dp", invariant>, on<"tp", shard<0>>> x(known);
     hocket::fill(x, value_at);
-    static_assert(hocket::detail::plans_when_compiling<decltype(x)>());
+    static_assert(hocket::detail::searches_at_compile_time<decltype(x)>());
 
     const auto open = mesh<"dp", "tp">(me.comm(), {2, 3});
     using open_mesh = std::remove_const_t<decltype(open)>;
     hocket::tensor<double, extents<dynamic, 5>, open_mesh, on<"dp", invariant>, on<"tp", shard<0>>> y(open, {7});
     hocket::fill(y, value_at);
-    static_assert(!hocket::detail::plans_when_compiling<decltype(y)>());
+    static_assert(!hocket::detail::searches_at_compile_time<decltype(y)>());
 
     const auto same = [&](const auto& a, const auto& b, const char* what) {
       me.check(a.part() == b.part(), what);

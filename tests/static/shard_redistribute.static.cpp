@@ -15,11 +15,11 @@ using mesh_of = rank_mesh<local::domain, axis("dp", Dp), axis("tp", Tp)>;
 template <int Dp, int Tp>
 using weight = tensor<float, extents<4096, 8192>, mesh_of<Dp, Tp>, on<"dp", shard<0>>, on<"tp", shard<1>>>;
 
-static_assert(detail::plans_when_compiling<weight<2, 4>>());
-static_assert(detail::plans_when_compiling<weight<64, 1>>());
-static_assert(!detail::plans_when_compiling<weight<65, 1>>());
-static_assert(!detail::plans_when_compiling<weight<64, 32>>());
-static_assert(!detail::plans_when_compiling<weight<1 << 16, 1 << 16>>());
+static_assert(detail::searches_at_compile_time<weight<2, 4>>());
+static_assert(detail::searches_at_compile_time<weight<64, 1>>());
+static_assert(!detail::searches_at_compile_time<weight<65, 1>>());
+static_assert(!detail::searches_at_compile_time<weight<64, 32>>());
+static_assert(!detail::searches_at_compile_time<weight<1 << 16, 1 << 16>>());
 
 [[maybe_unused]] auto gathered_over_few(const weight<8, 8>& w) { return redistribute<on<"dp", replicated>>(w); }
 [[maybe_unused]] auto gathered_over_many(const weight<64, 32>& w) { return redistribute<on<"dp", replicated>>(w); }
@@ -28,7 +28,7 @@ static_assert(!detail::plans_when_compiling<weight<1 << 16, 1 << 16>>());
 using uneven = tensor<float, extents<4097, 64, 1, 7>, rank_mesh<local::domain, axis("a", 32), axis("b", 2)>,
                       on<"a", partial<sum>>, on<"b", shard<0>>>;
 using cut_twice = detail::redistributed_t<uneven, on<"a", shard<2>>, on<"b", shard<2>>>;
-static_assert(detail::plans_when_compiling<uneven>() && !detail::planned_when_compiling<uneven, cut_twice>());
+static_assert(detail::searches_at_compile_time<uneven>() && !detail::has_compiled_plan<uneven, cut_twice>());
 [[maybe_unused]] auto cut(uneven& x) { return redistribute<on<"a", shard<2>>, on<"b", shard<2>>>(x); }
 
 // Along one axis, the compiler would have to compare even more.

@@ -175,8 +175,9 @@ TEST_CASE("programs that a rank starts do not inherit its connections") {
             int sockets = 0;
             for (const auto& each : hocket::ucx::own_tcp_sockets()) {
               const bool inherited = (::fcntl(each.descriptor, F_GETFD) & FD_CLOEXEC) == 0;
-              found.expect(!inherited, each.listens ? "a listening socket is inherited" : "a connection is inherited");
-              sockets += each.listens ? 0 : 1;
+              found.expect(!inherited,
+                           each.is_listening ? "a listening socket is inherited" : "a connection is inherited");
+              sockets += each.is_listening ? 0 : 1;
             }
             found.expect(sockets >= ranks - 1, "too few connections were found");
             hocket::barrier(other);

@@ -137,13 +137,13 @@ class optimizer {
     const detail::state_reader<F> reader(kept.pieces);
     visit_arrays([&](const std::string& array, std::span<F>) {
       for (std::size_t b = 0; b < layout().buckets(); ++b) {
-        std::string why = reader.missing_in(array, layout(), b, share_.range(b));
+        std::string why = reader.why_bucket_incomplete(array, layout(), b, share_.range(b));
         if (!why.empty()) checks().refuse("restore: " + std::move(why));
       }
     });
     visit_arrays([&](const std::string& array, std::span<F> memory) {
       for (std::size_t b = 0; b < layout().buckets(); ++b) {
-        reader.read_in(array, layout(), b, share_.range(b), share_.of(memory, b));
+        reader.read_bucket(array, layout(), b, share_.range(b), share_.of(memory, b));
       }
     });
     steps_ = kept.steps;

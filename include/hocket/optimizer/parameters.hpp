@@ -150,7 +150,7 @@ class flat_parameters {
   void restore(std::span<const state_piece<P>> pieces) {
     const detail::state_reader<P> reader(pieces);
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
-      std::string why = reader.missing_in("parameter", layout_, b, kept_range(b));
+      std::string why = reader.why_bucket_incomplete("parameter", layout_, b, kept_range(b));
       if (!why.empty()) refuse("restore: " + std::move(why));
     }
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
@@ -158,7 +158,7 @@ class flat_parameters {
       release(b);
     }
     for (std::size_t b = 0; b < layout_.buckets(); ++b) {
-      reader.read_in("parameter", layout_, b, kept_range(b), kept_values(b));
+      reader.read_bucket("parameter", layout_, b, kept_range(b), kept_values(b));
     }
   }
 

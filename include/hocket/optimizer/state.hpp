@@ -2,14 +2,15 @@
 /// @file
 /// State of training for checkpoints, which another number of ranks can restore: parameters, wider copies of them, and
 /// the optimizer's states, each sharded in a different way. Here all are lists of *pieces*: elements `first` … of a
-/// named parameter, independent of buckets, ranks and stages. So ranks can restore the pieces of any other
-/// distribution.
+/// named parameter, independent of buckets, ranks and ZeRO stages. So another number of ranks at another stage can
+/// restore them. The parameters must have the same sizes: each is this rank's part of a tensor.
 ///
 /// @code
-/// const auto now = optimizer.state();            // this rank's pieces: over all ranks, each element once
-/// for (const auto& piece : now.pieces) write(piece.array, piece.parameter, piece.first, piece.values);
+/// const auto now = optimizer.state();  // over all ranks, each element is in one piece
+/// write(now.steps);
+/// for (const auto& p : now.pieces) write(p.array, p.parameter, p.elements, p.first, p.values);
 /// ...
-/// optimizer.restore({steps, pieces_of_all_files});  // copies what this rank stores; fails if any of it is missing
+/// optimizer.restore({steps, pieces_of_all_files});  // copies this rank's elements; fails if one of them is missing
 /// @endcode
 #pragma once
 
@@ -31,33 +32,33 @@ HOCKET_BEGIN_NAMESPACE
 /// Consecutive elements of one parameter, or of one of its states.
 template <class F>
 struct state_piece {
-  std::string array;          ///< "parameter", "master", or a state of the rule: "first moment"
+  std::string array;          ///< name: "parameter", "master", or that of a state of the rule: "first moment"
   std::string parameter;      ///< name in the layout
-  std::size_t elements = 0;   ///< size of the whole parameter in this layout
+  std::size_t elements = 0;   ///< number of elements of the whole parameter in the layout
   std::size_t first = 0;      ///< index of the piece's first element in the parameter
   std::span<const F> values;  ///< elements of the piece
 };
 
-/// State of an optimizer: this rank's pieces, and the number of steps, which is equal on all ranks.
+/// State of an optimizer: the number of steps, which is equal on all ranks, and pieces of its arrays.
 template <class F>
 struct optimizer_state {
   std::uint64_t steps = 0;             ///< number of steps taken
-  std::vector<state_piece<F>> pieces;  ///< of this rank
+  std::vector<state_piece<F>> pieces;  ///< pieces to save or to restore
 };
 
 namespace detail {
 
-/// Adds the range `dealt` of bucket `b` to `pieces`. `memory` contains the range `kept`, and `kept` includes `dealt`.
+/// Adds the range `saved` of bucket `b` to `pieces`. `memory` holds exactly the range `stored`, which includes `saved`.
 template <class F>
 void add_pieces(std::vector<state_piece<F>>& pieces, const std::string& array, const parameter_layout& layout,
-                std::size_t b, const element_range& dealt, const element_range& kept, std::span<const F> memory) {
-  layout.visit_parts(b, dealt, [&](std::size_t i, const element_range& part) {
+                std::size_t b, const element_range& saved, const element_range& stored, std::span<const F> memory) {
+  layout.visit_parts(b, saved, [&](std::size_t i, const element_range& part) {
     pieces.push_back({array, layout[i].name, layout[i].elements, part.first - layout.of(i).first,
-                      memory.subspan(part.first - kept.first, part.size)});
+                      memory.subspan(part.first - stored.first, part.size)});
   });
 }
 
-/// Pieces of any distribution, sorted by array and parameter.
+/// Finds elements in pieces of any distribution.
 template <class F>
 class state_reader {
  public:
@@ -68,30 +69,33 @@ class state_reader {
     }
   }
 
-  /// Returns why not all elements `wanted` of the parameter `of` are available; empty if they are.
-  std::string missing(const std::string& array, const parameter& of, const element_range& wanted) const {
-    const std::string name = concat({"the ", array, " of '", of.name, "'"});
+  /// Returns why the elements `wanted` of parameter `of` can't be read from `array`; empty if they can.
+  std::string why_incomplete(const std::string& array, const parameter& of, const element_range& wanted) const {
+    const std::string name =
+        array == "parameter" ? concat({"parameter '", of.name, "'"}) : concat({"the ", array, " of '", of.name, "'"});
     const auto all = found_.find({array, of.name});
     if (all == found_.end()) return concat({"there is no piece of ", name, " in the state to restore"});
     std::size_t at = wanted.first;  // all wanted elements before it are available
     for (const auto* each : all->second) {
       if (each->elements != of.elements) {
         return concat({name, " has ", each->elements, " elements in the saved state, but ", of.elements,
-                       " here: restore the state of a model of the same shape, sharded in the same way"});
+                       " in this layout: restore the state of a model whose tensors have the same shapes and are "
+                       "sharded in the same way"});
       }
       if (each->first + each->values.size() > of.elements || each->first > of.elements) {
-        return concat({"a piece of ", name, " ends at element ", each->first + each->values.size(),
-                       ", beyond its size of ", of.elements});
+        return concat({"a piece of ", name, " begins at element ", each->first, " and has ", each->values.size(),
+                       " elements, but ", name, " has only ", of.elements});
       }
       if (each->first > at) break;
       at = std::max(at, each->first + each->values.size());
     }
     if (at >= wanted.end()) return "";
-    return concat({"element ", at, " of ", name, " is in no piece of the state to restore, but this rank stores ",
-                   wanted.first, " to ", wanted.end() - 1, ": pass the pieces of all ranks that saved them"});
+    return concat({"element ", at, " of ", name,
+                   " is in no piece of the state to restore, but this rank stores elements ", wanted.first, " to ",
+                   wanted.end() - 1, ": pass the pieces of all ranks that saved the state"});
   }
 
-  /// Copies the elements `wanted`, none of which may be missing.
+  /// Copies the elements `wanted`, none of which may be missing, to `to`, which has room for exactly these.
   void read(const std::string& array, const parameter& of, const element_range& wanted, std::span<F> to) const {
     for (const auto* each : found_.at({array, of.name})) {
       const element_range part = common_part({each->first, each->values.size()}, wanted);
@@ -100,22 +104,22 @@ class state_reader {
     }
   }
 
-  /// Like `missing`, for the range `kept` of bucket `b`.
-  std::string missing_in(const std::string& array, const parameter_layout& layout, std::size_t b,
-                         const element_range& kept) const {
+  /// Like `why_incomplete`, for the range `stored` of bucket `b`.
+  std::string why_bucket_incomplete(const std::string& array, const parameter_layout& layout, std::size_t b,
+                                    const element_range& stored) const {
     std::string why;
-    layout.visit_parts(b, kept, [&](std::size_t i, const element_range& part) {
-      if (why.empty()) why = missing(array, layout[i], {part.first - layout.of(i).first, part.size});
+    layout.visit_parts(b, stored, [&](std::size_t i, const element_range& part) {
+      if (why.empty()) why = why_incomplete(array, layout[i], {part.first - layout.of(i).first, part.size});
     });
     return why;
   }
 
-  /// Copies the range `kept` of bucket `b`, whose memory is `to`.
-  void read_in(const std::string& array, const parameter_layout& layout, std::size_t b, const element_range& kept,
-               std::span<F> to) const {
-    layout.visit_parts(b, kept, [&](std::size_t i, const element_range& part) {
+  /// Copies the range `stored` of bucket `b` to `to`, which has room for exactly this range.
+  void read_bucket(const std::string& array, const parameter_layout& layout, std::size_t b, const element_range& stored,
+                   std::span<F> to) const {
+    layout.visit_parts(b, stored, [&](std::size_t i, const element_range& part) {
       read(array, layout[i], {part.first - layout.of(i).first, part.size},
-           to.subspan(part.first - kept.first, part.size));
+           to.subspan(part.first - stored.first, part.size));
     });
   }
 

@@ -10,9 +10,9 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// An update rule: the number of `states` per element, the constants of a step (`at`), and the `update` of one element.
-/// If a rule has a member `weight_decay`, this is set to 0 for parameters that do not decay. If it has `state_names`,
-/// checkpoints use these names; otherwise "state 0", "state 1" and so on. See optimizer/rule/.
+/// A rule has `states` values per element. `at<F>(t, learning_rate)` returns the constants of step t, from 1; `update`
+/// changes one element and its states `*state[k]`. If a rule has a member `weight_decay`, the optimizer uses 0 for
+/// parameters that do not decay. Checkpoints name states by its `state_names`; otherwise "state 0", "state 1", …
 template <class Rule, class F>
 concept update_rule = requires(const Rule& rule, F& parameter, F gradient, const std::array<F*, Rule::states>& state) {
   rule.template at<F>(std::uint64_t{1}, 0.1);

@@ -59,7 +59,7 @@ class compiler {
 
   program compile() {
     const auto& row = plan_.of(rank_);
-    again_ = plan::pipeline::detail::formed_again_in(plan_, row);
+    recomputed_ = plan::pipeline::detail::recomputed_forwards(plan_, row);
     for (step_ = 0; step_ < row.size(); ++step_) {
       plan::pipeline::for_each_task(row[step_],
                                     [&](const task& what) { made_.instructions.push_back(translate(what)); });
@@ -95,7 +95,7 @@ class compiler {
         made.in = buffer(activation, before, m);
         made.out = buffer(activation, after, m);
         made.request = release_request(received_forward, before, m);
-        made.forgets = !again_.empty() && again_[plan_.index(what.stage, m)];
+        made.forgets = !recomputed_.empty() && recomputed_[plan_.index(what.stage, m)];
         break;
       case task_kind::input_gradient:
       case task_kind::backward:
@@ -174,7 +174,7 @@ class compiler {
   const bool tags_apart_;
   std::vector<std::size_t> numbers_;
   std::vector<std::size_t> free_requests_;
-  std::vector<char> again_;  // whether the activations of a forward pass are recomputed
+  std::vector<char> recomputed_;  // whether the activations of a forward pass are recomputed
   std::size_t step_ = 0;
   program made_;
 };

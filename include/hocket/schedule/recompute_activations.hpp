@@ -29,7 +29,7 @@ constexpr schedule recompute_activations(schedule plan, const std::vector<int>& 
                                       "; the schedule has " + std::to_string(plan.stages()));
   }
   for (row& actions : plan.rows) {
-    const std::vector<char> before = detail::formed_again_in(plan, actions);
+    const std::vector<char> before = detail::recomputed_forwards(plan, actions);
     row made;
     task last;  // the last computation
     for (const schedule_action& each : actions) {

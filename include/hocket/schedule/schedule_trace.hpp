@@ -29,8 +29,8 @@ struct timed_schedule_action {
   int rank = 0;
   std::size_t index = 0;  ///< in the rank's row
   schedule_action what;   ///< the action
-  double begin = 0;       ///< in the unit of the costs
-  double end = 0;         ///< in the unit of the costs
+  double begin = 0;       ///< in the unit of the costs; in seconds if measured
+  double end = 0;         ///< in the same unit
 };
 
 /// How one rank spends its time.
@@ -207,7 +207,7 @@ class schedule_simulator {
 };
 
 /// Returns which forward passes of a row are recomputed, by `index`; empty if none is.
-constexpr std::vector<char> formed_again_in(const schedule& plan, const row& actions) {
+constexpr std::vector<char> recomputed_forwards(const schedule& plan, const row& actions) {
   std::vector<char> found;
   for (const schedule_action& each : actions) {
     if (each.first.kind != task_kind::recompute) continue;
@@ -237,7 +237,7 @@ constexpr timing run_clock(const schedule& plan, const costs& cost = costs{}) {
 /// from the begin of its forward pass to the end of its backward pass or weight gradient. A recomputed activation (R)
 /// is held during its forward pass, and from R on; in between the rank stores only the stage's input.
 constexpr int peak_activations(const schedule& plan, int rank) {
-  const std::vector<char> again = detail::formed_again_in(plan, plan.of(rank));
+  const std::vector<char> recomputed = detail::recomputed_forwards(plan, plan.of(rank));
   int held = 0;
   int peak = 0;
   for (const schedule_action& each : plan.of(rank)) {
@@ -245,9 +245,9 @@ constexpr int peak_activations(const schedule& plan, int rank) {
       if (what.kind == task_kind::forward || what.kind == task_kind::recompute) peak = std::max(peak, ++held);
     });
     for_each_task(each, [&](const task& what) {
-      const bool is_forgotten =
-          what.kind == task_kind::forward && !again.empty() && again[plan.index(what.stage, what.microbatch)];
-      if (is_forgotten || what.kind == task_kind::backward || what.kind == task_kind::weight_gradient) --held;
+      const bool is_dropped =
+          what.kind == task_kind::forward && !recomputed.empty() && recomputed[plan.index(what.stage, what.microbatch)];
+      if (is_dropped || what.kind == task_kind::backward || what.kind == task_kind::weight_gradient) --held;
     });
   }
   return peak;

@@ -89,7 +89,7 @@ template <class From, class To>
 struct redistribution_options {
   template <class Options>
   static consteval sentence explain() {
-    if constexpr (planned_when_compiling<From, To>()) {
+    if constexpr (has_compiled_plan<From, To>()) {
       return explain_plan<Options>(std::make_index_sequence<compiled_plan<From, To>.size>());
     } else {
       return any_redistribution_options<From>::template explain<Options>();

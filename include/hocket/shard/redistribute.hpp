@@ -239,7 +239,7 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
     to.copy_count(work);
     return to;
   };
-  if constexpr (planned_when_compiling<From, To>()) {
+  if constexpr (has_compiled_plan<From, To>()) {
     constexpr auto& plan = compiled_plan<From, To>;
     static_assert(plan.possible);
     if constexpr (plan.size == 0) {

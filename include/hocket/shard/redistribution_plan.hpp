@@ -30,7 +30,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// Up to this number of ranks, the search examines the parts of all ranks.
-inline constexpr std::size_t most_ranks_looked_at = 64;
+inline constexpr std::size_t max_ranks_compared = 64;
 
 /// Searches for one redistribution of a tensor of `Rank` dimensions over a mesh of `Axes` axes.
 ///
@@ -215,7 +215,7 @@ class redistribution_search {
 
   /// Returns whether there are few enough ranks to examine the parts of all. With more, the search uses rules, which
   /// may involve more ranks than necessary if a dimension has fewer elements than ranks.
-  constexpr bool can_compute_parts() const { return ranks_.ranks_along(geometry::every_axis) <= most_ranks_looked_at; }
+  constexpr bool can_compute_parts() const { return ranks_.ranks_along(geometry::every_axis) <= max_ranks_compared; }
 
   constexpr double seconds_to_copy(const node& to) const {
     return static_cast<double>(to.first.volume()) * element_bytes_ * costs_.copy_per_byte;

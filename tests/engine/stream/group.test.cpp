@@ -168,21 +168,21 @@ TEST_CASE("handles of buffers are cached, and never used for another buffer") {
     what();
     return driver.calls() - before;
   };
-  const int to_describe = calls_of([&] { CHECK_FALSE(static_cast<bool>(kept.publish(buffer, 4096, first))); });
-  const int to_know = calls_of([&] { CHECK_FALSE(static_cast<bool>(kept.publish(buffer, 4096, again))); });
+  const int to_describe = calls_of([&] { CHECK_FALSE(static_cast<bool>(kept.handle_of(buffer, 4096, first))); });
+  const int to_know = calls_of([&] { CHECK_FALSE(static_cast<bool>(kept.handle_of(buffer, 4096, again))); });
   CHECK(again == first);
   CHECK(to_know <= 4);  // three of them for the context
   CHECK(to_know < to_describe);
-  CHECK_FALSE(static_cast<bool>(kept.publish(buffer + 16, 64, part)));
+  CHECK_FALSE(static_cast<bool>(kept.handle_of(buffer + 16, 64, part)));
   CHECK(part.offset == 16);
   // Free the buffer, and allocate other memory at the same address.
   REQUIRE(driver.mem_free(buffer) == status::success);
-  CHECK(kept.publish(buffer, 4096, again).code == errc::unreachable);
+  CHECK(kept.handle_of(buffer, 4096, again).code == errc::unreachable);
   driver.reuse(buffer);
   ipc::address new_buffer = 0;
   REQUIRE(driver.mem_alloc(&new_buffer, 4096) == status::success);
   REQUIRE(new_buffer == buffer);
-  CHECK_FALSE(static_cast<bool>(kept.publish(buffer, 4096, other)));
+  CHECK_FALSE(static_cast<bool>(kept.handle_of(buffer, 4096, other)));
   CHECK(other.generation != first.generation);
   driver.mem_free(new_buffer);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
+#include <hocket/communicator/window.hpp>
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
@@ -32,6 +33,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
+
+static_assert(cuda_ipc::word_layout::tags == signal_line::tags, "plans use the same tags on streams as on the host");
 
 /// One rank's part of a bound operation. Used by the thread that uses the group. The group must outlive it.
 template <class Driver>
@@ -159,7 +162,7 @@ class stream_operation {
     bootstrap::detail::append_integer(contribution, static_cast<std::uint8_t>(needed));
     if (!needed) return {};
     cuda_ipc::memory_handle handle;
-    if (failure found = group_.exports().publish(data, bytes, handle)) return found;
+    if (failure found = group_.exports().handle_of(data, bytes, handle)) return found;
     bootstrap::detail::append_bytes(contribution, cuda_ipc::encode(handle));
     return {};
   }

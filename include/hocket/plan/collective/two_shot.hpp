@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce for larger vectors if ranks can read each other's memory: each rank combines its share, then every rank
-/// collects all shares.
+/// All-reduce for larger vectors if ranks can read each other's memory: each rank combines one chunk, then every rank
+/// reads the chunks of all others.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -9,8 +9,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// Three rounds of flags. Rank r combines chunk r, in rank order; then each rank reads the other chunks, beginning with
-/// its right neighbour's, so that not all ranks read from the same rank at the same time.
+/// Rank r combines chunk r; then it reads the other chunks, beginning with that of rank r + 1, so that not all ranks
+/// read from the same rank at the same time. All ranks signal and wait first, and after both steps.
 struct two_shot {
   static constexpr const char* name() noexcept { return "two_shot"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
@@ -22,7 +22,7 @@ struct two_shot {
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
-    return ranks == 1 ? 1U : static_cast<unsigned>(ranks) + 6U;
+    return ranks == 1 ? 1U : static_cast<unsigned>(ranks) + 6U;  // 3 signals, 3 waits, load_reduce, ranks - 1 loads
   }
 
   static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
@@ -37,10 +37,10 @@ struct two_shot {
       case 4: return wait(all_peers, 1);
       default: break;
     }
-    i -= 5;
-    if (i == loads) return signal(all_peers, 2);
-    if (i > loads) return wait(all_peers, 2);
-    const int next = rank + 1 + static_cast<int>(i);
+    const unsigned loaded = i - 5;
+    if (loaded == loads) return signal(all_peers, 2);
+    if (loaded > loads) return wait(all_peers, 2);
+    const int next = rank + 1 + static_cast<int>(loaded);
     const int peer = next < ranks ? next : next - ranks;
     const auto theirs = static_cast<std::uint32_t>(peer);
     return load(peer, {theirs}, out(theirs), out(theirs));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A cache of the handles of this rank's buffers: describing a buffer takes seven driver calls, checking whether a
-/// cached handle is still valid takes one.
+/// A cache of the handles of this rank's buffers: making a handle takes seven driver calls, checking whether a cached
+/// handle is still valid takes one.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -19,16 +19,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace cuda_ipc {
 
-/// One thread at a time.
+/// Not thread-safe.
 template <class Driver>
 class export_cache {
  public:
-  static constexpr std::size_t most = 1024;
+  static constexpr std::size_t max_handles = 1024;
 
   export_cache(const driver_context<Driver>& at, const process_mark& own) : at_(at), own_(own) {}
 
-  /// Returns the handle of a buffer in `result`, like `describe`.
-  failure publish(address data, std::uint64_t bytes, memory_handle& result) {
+  /// Like `describe`. The driver never reuses a buffer_id, so a cached handle with the current one is valid.
+  failure handle_of(address data, std::uint64_t bytes, memory_handle& result) {
     const context_scope scope(*at_.through, at_.where);
     if (failure found = scope.refused()) return found;
     const auto known = known_.find({data, bytes});
@@ -42,7 +42,7 @@ class export_cache {
       known_.erase(known);
     }
     if (failure found = describe(*at_.through, data, bytes, own_, result)) return found;
-    if (known_.size() >= most) known_.clear();
+    if (known_.size() >= max_handles) known_.clear();
     known_[{data, bytes}] = result;
     return {};
   }

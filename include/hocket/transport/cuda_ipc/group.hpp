@@ -76,7 +76,7 @@ struct group_options {
   std::chrono::nanoseconds drain = std::chrono::seconds(5);
 };
 
-/// One rank's part of a group. One thread at a time.
+/// One rank's part of a group. Use from one thread at a time.
 template <class Driver>
 class group {
  public:
@@ -134,10 +134,10 @@ class group {
   /// True if all ranks are on the same device.
   bool one_device() const noexcept { return one_device_; }
 
-  /// Returns this rank's address of the word of `owner` for a signal of `from`.
-  address word(int owner, word_bank bank, unsigned number, int from) const noexcept {
+  /// Returns this rank's address of the word of `owner` for a signal of `signaller`.
+  address word(int owner, word_bank bank, unsigned number, int signaller) const noexcept {
     const address base = owner == rank_ ? own_words_ : their_words_[static_cast<std::size_t>(owner)].data();
-    return base + layout_.offset(bank, number, from);
+    return base + layout_.offset(bank, number, signaller);
   }
   /// Returns the flags for waits of this rank's streams.
   unsigned wait_flags() const noexcept { return wait_until_at_least | (order_.flushes ? wait_then_flush : 0U); }
@@ -353,7 +353,7 @@ class group {
     if (!found) found = peer_visible_.allocate(layout_.bytes(), own_words_);
     if (!found) found = owned_stream<Driver>::make(at_, cleanup_stream_);
     if (!found) found = clear_words();
-    if (!found) found = exports_.publish(own_words_, layout_.bytes(), words);
+    if (!found) found = exports_.handle_of(own_words_, layout_.bytes(), words);
     if (found) return found;
     order_ = stream_order_of(at_, options_.device, options_.until);
     if (order_.words) return {};

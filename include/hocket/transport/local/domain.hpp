@@ -119,7 +119,7 @@ class endpoint_group {
     at(peer)->mail().put({rank_, std::vector<std::byte>(payload.begin(), payload.end())});
   }
   static bool posted() noexcept { return true; }
-  bool has_control_message() const noexcept { return at(rank_)->mail().filled(); }
+  bool has_control_message() const noexcept { return at(rank_)->mail().has_messages(); }
   bool fetch(transport::control_message& received) { return at(rank_)->mail().pop(received); }
 
   std::byte* window_of(int peer) const noexcept { return at(peer)->window(); }

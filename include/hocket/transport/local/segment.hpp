@@ -46,23 +46,23 @@ class mailbox {
   void put(transport::control_message message) {
     const std::lock_guard lock(mutex_);
     messages_.push_back(std::move(message));
-    filled_.store(true, std::memory_order_release);
+    has_messages_.store(true, std::memory_order_release);
   }
 
-  bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
+  bool has_messages() const noexcept { return has_messages_.load(std::memory_order_acquire); }
 
   /// Takes the oldest message; returns false if there is none.
   bool pop(transport::control_message& message) {
-    if (!filled()) return false;
+    if (!has_messages()) return false;
     const std::lock_guard lock(mutex_);
     message = std::move(messages_.front());
     messages_.pop_front();
-    filled_.store(!messages_.empty(), std::memory_order_release);
+    has_messages_.store(!messages_.empty(), std::memory_order_release);
     return true;
   }
 
  private:
-  std::atomic<bool> filled_{false};
+  std::atomic<bool> has_messages_{false};
   std::mutex mutex_;
   std::deque<transport::control_message> messages_;
 };

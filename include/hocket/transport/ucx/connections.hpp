@@ -466,8 +466,8 @@ class connections {
       if (has_ended(each) || connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
       std::vector<tcp_address> calls;
       for (const tcp_socket& own : own_tcp_sockets()) {
-        if (is_ours(own)) own.keep_from_programs();
-        if (contains(at(each).listens, own.there)) calls.push_back(own.here);
+        if (is_ours(own)) own.set_close_on_exec();
+        if (contains(at(each).listens, own.remote_address)) calls.push_back(own.local_address);
       }
       if (calls.empty()) continue;
       send(at(each), notice_id, notice{notice::kind::calls, rank_, -1}, std::as_bytes(std::span(calls)));
@@ -510,9 +510,9 @@ class connections {
 
   /// Returns whether UCX owns the socket and it leads to another rank.
   bool is_ours(const tcp_socket& own) const noexcept {
-    if (contains(worker_->listens(), own.here)) return true;
+    if (contains(worker_->listens(), own.local_address)) return true;
     for (int i = 0; i < size_; ++i) {
-      if (contains(at(i).listens, own.there)) return true;
+      if (contains(at(i).listens, own.remote_address)) return true;
     }
     return false;
   }
@@ -522,7 +522,7 @@ class connections {
     change(with, presence::cut, "the connection was closed because an operation that used it was abandoned");
     if (!with.link) return;
     const auto leads_there = [&](const tcp_socket& own) {
-      return contains(with.listens, own.there) || contains(with.calls_from, own.there);
+      return contains(with.listens, own.remote_address) || contains(with.calls_from, own.remote_address);
     };
     shut_down_sockets(leads_there, [this] { advance(); });
     keep(with.link.close());

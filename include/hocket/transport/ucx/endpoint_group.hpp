@@ -210,15 +210,17 @@ class endpoint_group {
   void expedite() noexcept { expedited_.store(true, std::memory_order_relaxed); }
 
   void post(int peer, std::span<const std::byte> payload) {
-    if (windows_reachable()) return box_.put(peer, payload);
+    if (windows_reachable()) return box_.send(peer, payload);
     links_->post(rank_in_domain(peer), context_, rank_, payload);
   }
   bool posted() { return windows_reachable() ? box_.flush() : links_->posted(); }
-  bool has_control_message() const noexcept { return windows_reachable() ? box_.filled() : mail_.filled(); }
+  bool has_control_message() const noexcept {
+    return windows_reachable() ? box_.has_new_messages() : mail_.has_messages();
+  }
   bool fetch(transport::control_message& received) {
     if (windows_reachable()) {
       box_.flush();
-      return box_.pop(received);
+      return box_.receive(received);
     }
     if (!has_control_message()) return false;
     const std::lock_guard guard(links_->lock());

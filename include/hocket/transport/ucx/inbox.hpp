@@ -20,26 +20,26 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Control messages of one communicator. Members except `filled` are called with the worker's lock held.
+/// Control messages of one communicator. Members except `has_messages` are called with the worker's lock held.
 class inbox {
  public:
-  bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
+  bool has_messages() const noexcept { return has_messages_.load(std::memory_order_acquire); }
 
   void put(transport::control_message message) {
     messages_.push_back(std::move(message));
-    filled_.store(true, std::memory_order_release);
+    has_messages_.store(true, std::memory_order_release);
   }
   /// Takes the oldest message. Returns false if there is none.
   bool pop(transport::control_message& message) {
     if (messages_.empty()) return false;
     message = std::move(messages_.front());
     messages_.pop_front();
-    filled_.store(!messages_.empty(), std::memory_order_release);
+    has_messages_.store(!messages_.empty(), std::memory_order_release);
     return true;
   }
 
  private:
-  std::atomic<bool> filled_{false};
+  std::atomic<bool> has_messages_{false};
   std::deque<transport::control_message> messages_;
 };
 

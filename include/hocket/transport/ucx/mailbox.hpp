@@ -2,9 +2,9 @@
 /// @file
 /// Control messages through memory that all ranks of a communicator map.
 ///
-/// They must arrive above all when a process has just been killed. UCX's own queue in shared memory is one for all
-/// senders: a sender that is killed while it writes leaves a gap, behind which no message is seen any more. Here each
-/// pair of ranks has a ring with one writer, and an unfinished message of a killed writer is never seen.
+/// These messages are needed most when a process has just been killed. In UCX's shared memory, all senders of a rank
+/// share one queue: a sender that is killed while it writes leaves a gap, and the rank receives no message behind it.
+/// Here each rank has a ring for each sender, and never receives an incomplete message of a killed sender.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -24,7 +24,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// This rank's rings in the memory of all ranks. Not thread-safe.
+/// The rings from and to this rank, in the memory of the receiving ranks. Not thread-safe.
 class mailbox {
  public:
   /// Makes a mailbox without ranks.
@@ -35,8 +35,8 @@ class mailbox {
 
   static constexpr std::size_t bytes_for(std::size_t ranks) noexcept { return sizeof(front) + ranks * sizeof(ring); }
 
-  /// Sends `payload` to `peer`, or queues them here if the ring has no room.
-  void put(int peer, std::span<const std::byte> payload) {
+  /// Sends `payload`, at most `control_message::most_bytes`, to `peer`; queues it if the ring has no room.
+  void send(int peer, std::span<const std::byte> payload) {
     waiting_[index(peer)].emplace_back(payload.begin(), payload.end());
     flush(peer);
   }
@@ -48,10 +48,11 @@ class mailbox {
     return all;
   }
 
-  bool filled() const noexcept { return front_of(rank_).arrived.load(std::memory_order_acquire) != seen_; }
+  /// True if messages have arrived since `receive` last found none.
+  bool has_new_messages() const noexcept { return front_of(rank_).arrived.load(std::memory_order_acquire) != seen_; }
 
-  /// Takes the next message of any rank. Returns false if there is none.
-  bool pop(transport::control_message& message) {
+  /// Takes a message, by turns from all ranks. Returns false if there is none.
+  bool receive(transport::control_message& message) {
     const std::uint32_t arrived = front_of(rank_).arrived.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < boxes_.size(); ++i) {
       const std::size_t writer = (next_ + i) % boxes_.size();
@@ -71,23 +72,23 @@ class mailbox {
   }
 
  private:
-  /// Each call begins by reading all messages. Until the next call begins, a peer can send two inquiries in this call,
-  /// and in the call after it two more, one message for its end or a question, and the reason of its failure.
+  /// A power of two: numbers wrap around. Each call begins by reading all messages; until the next one, a peer can
+  /// send six: two inquiries in this call, and in the next two more, its end or a question, and the failure's reason.
   static constexpr std::uint32_t depth = 8;
 
   struct alignas(platform::cache_line) entry {
-    std::atomic<std::uint32_t> number;  ///< of the message among the writer's, set once it is complete
+    std::atomic<std::uint32_t> number;  ///< of the message in the ring, from 1; set when it is complete
     std::uint32_t bytes;
     std::byte content[transport::control_message::most_bytes];
   };
   struct ring {
     entry entries[depth];
-    alignas(platform::cache_line) std::atomic<std::uint32_t> taken;  ///< number of messages that the reader took
+    alignas(platform::cache_line) std::atomic<std::uint32_t> taken;  ///< number of the last message that was read
   };
   struct alignas(platform::cache_line) front {
-    std::atomic<std::uint32_t> arrived;  ///< number of messages from all writers
+    std::atomic<std::uint32_t> arrived;  ///< messages from all writers so far
   };
-  /// Message counts of both directions between this rank and a peer.
+  /// Numbers of messages between this rank and a peer so far.
   struct end {
     std::uint32_t sent = 0;
     std::uint32_t received = 0;

@@ -152,12 +152,12 @@ class worker {
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     std::vector<tcp_address> others;
-    for (const tcp_socket& each : listening_sockets()) others.push_back(each.here);
+    for (const tcp_socket& each : listening_sockets()) others.push_back(each.local_address);
     check(ucp_worker_create(context_.get(), &wanted, &handle_), "UCX can't create a worker");
     for (const tcp_socket& each : listening_sockets()) {
-      if (contains(others, each.here)) continue;
-      each.keep_from_programs();
-      listens_.push_back(each.here);
+      if (contains(others, each.local_address)) continue;
+      each.set_close_on_exec();
+      listens_.push_back(each.local_address);
     }
   }
   worker(const worker&) = delete;

@@ -30,7 +30,7 @@ void shut_down_sockets(Chosen chosen, Advance advance) noexcept {
     late = last.passed();
     bool some = false;
     for (const tcp_socket& each : own_tcp_sockets()) {
-      if (each.listens || !chosen(each)) continue;
+      if (each.is_listening || !chosen(each)) continue;
       ::shutdown(each.descriptor, late ? SHUT_RDWR : SHUT_RD);
       some = true;
     }

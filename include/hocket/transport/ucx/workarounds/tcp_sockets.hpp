@@ -3,9 +3,9 @@
 /// The TCP sockets of this process, most of which belong to UCX.
 ///
 /// Version: seen with UCX 1.13.
-/// Symptom: UCX does not report which socket leads to which peer, but shut_down_sockets.hpp must know. Programs that
-///   this process starts inherit UCX's sockets: while such a program holds a connection, the peer does not learn that
-///   this process has ended.
+/// Symptom: UCX does not report which socket leads to which peer, which shut_down_sockets.hpp needs. Programs that this
+///   process starts inherit UCX's sockets: while such a program holds a connection, the peer does not learn that this
+///   process has ended. So this header finds the sockets in /proc/self/fd, and sets FD_CLOEXEC.
 /// Test: ucx/connect.test.cpp, "programs that a rank starts do not inherit its connections".
 #pragma once
 
@@ -30,29 +30,29 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Address of one end of a connection. Sent to other processes as raw bytes.
+/// Address of one end of a connection. Processes send it to each other as raw bytes.
 struct tcp_address {
-  std::array<std::uint8_t, 16> host{};  ///< in network byte order, like the port
+  std::array<std::uint8_t, 16> host{};  ///< in network byte order, like the port; IPv4: the first 4 bytes
   std::uint16_t port = 0;
-  std::uint16_t family = 0;  ///< 0: none
+  std::uint16_t family = 0;  ///< AF_INET or AF_INET6; 0: no address
 
   bool operator==(const tcp_address&) const = default;
 };
 
 struct tcp_socket {
   int descriptor = -1;
-  bool listens = false;
-  tcp_address here;
-  tcp_address there;
+  bool is_listening = false;
+  tcp_address local_address;
+  tcp_address remote_address;
 
-  /// Returns whether the socket's send buffer is full.
+  /// Returns whether the socket can't be written now: its send buffer is full, or it is listening or connecting.
   bool full() const noexcept {
     pollfd writable{descriptor, POLLOUT, 0};
     return ::poll(&writable, 1, 0) == 0;
   }
 
-  /// Prevents programs that this process starts from inheriting the socket.
-  void keep_from_programs() const noexcept { platform::set_inherited(descriptor, false); }
+  /// Prevents the programs that this process starts from inheriting the socket.
+  void set_close_on_exec() const noexcept { platform::set_inherited(descriptor, false); }
 };
 
 namespace detail {
@@ -86,16 +86,17 @@ inline bool has_option(int descriptor, int option, int value) noexcept {
 
 }  // namespace detail
 
+/// Returns the TCP sockets of this process, those of UCX and all others.
 inline std::vector<tcp_socket> own_tcp_sockets() {
   std::vector<tcp_socket> result;
   for (const std::string& name : platform::list_directory("/proc/self/fd")) {
     tcp_socket each;
     each.descriptor = std::atoi(name.c_str());
     if (!detail::has_option(each.descriptor, SO_TYPE, SOCK_STREAM)) continue;
-    each.here = detail::tcp_address_by(&::getsockname, each.descriptor);
-    if (each.here.family == 0) continue;
-    each.there = detail::tcp_address_by(&::getpeername, each.descriptor);
-    each.listens = detail::has_option(each.descriptor, SO_ACCEPTCONN, 1);
+    each.local_address = detail::tcp_address_by(&::getsockname, each.descriptor);
+    if (each.local_address.family == 0) continue;
+    each.remote_address = detail::tcp_address_by(&::getpeername, each.descriptor);
+    each.is_listening = detail::has_option(each.descriptor, SO_ACCEPTCONN, 1);
     result.push_back(each);
   }
   return result;
@@ -105,10 +106,10 @@ inline bool contains(std::span<const tcp_address> all, const tcp_address& one) n
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// Sockets on which this process listens for connections.
+/// Returns the sockets on which this process listens for connections.
 inline std::vector<tcp_socket> listening_sockets() {
   std::vector<tcp_socket> result = own_tcp_sockets();
-  std::erase_if(result, [](const tcp_socket& each) { return !each.listens; });
+  std::erase_if(result, [](const tcp_socket& each) { return !each.is_listening; });
   return result;
 }
 
