@@ -289,10 +289,10 @@ TEST_CASE("a redistribution to another mesh refuses a tensor type with other ext
     const hocket::tensor<double, extents<dynamic>, here_mesh, on<"a", shard<0>>> x(here, {20000});
     using smaller = hocket::tensor<double, extents<8>, there_mesh, on<"b", replicated>>;
     const auto found = me.expect(hocket::errc::invalid_argument, [&] { hocket::redistribute<smaller>(x, there); });
-    me.check(
-        found && std::string(found->what()).find("extent 0 is 20000; the type of the tensor on the other mesh has 8") !=
-                     std::string::npos,
-        "the message lacks the extents");
+    me.check(found && std::string(found->what())
+                              .find("extent 0 is 20000, but the type of the tensor on the other mesh requires 8") !=
+                          std::string::npos,
+             "the message lacks the extents");
     using as_large = hocket::tensor<double, extents<20000>, there_mesh, on<"b", replicated>>;
     me.check(hocket::redistribute<as_large>(x, there).elements().size() == 20000, "the same extents are accepted");
   });

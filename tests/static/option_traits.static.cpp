@@ -16,6 +16,7 @@
 #include <functional>
 #include <span>
 #include <stop_token>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -39,7 +40,7 @@ constexpr bool fits = std::is_invocable_v<decltype(Call), Arguments...>;
 template <class... Values>
 concept options_of = requires(Values... values) { with(values...); };
 template <class Value>
-concept optional_property = requires(Value value) { hint(value); };
+concept can_be_hinted = requires(Value value) { hint(value); };
 template <class Given>
 concept a_timeout = requires(Given given) { timeout(given); };
 template <class Given>
@@ -49,9 +50,8 @@ using checksum = decltype(require(checksummed));
 static_assert(options_of<> && options_of<ring_t> && options_of<ring_t, timeout_property, std::stop_token>);
 static_assert(!options_of<int> && !options_of<ring_t, int> && !options_of<std::chrono::seconds>);
 static_assert(!options_of<ring_t, one_shot_t> && !options_of<timeout_property, timeout_property>);
-static_assert(optional_property<ring_t> && optional_property<std::stop_token> && optional_property<timeout_property>);
-static_assert(!optional_property<checksum> && !optional_property<decltype(require(run_to_run))> &&
-              !optional_property<int>);
+static_assert(can_be_hinted<ring_t> && can_be_hinted<std::stop_token> && can_be_hinted<timeout_property>);
+static_assert(!can_be_hinted<checksum> && !can_be_hinted<decltype(require(run_to_run))> && !can_be_hinted<int>);
 static_assert(a_timeout<std::chrono::milliseconds> && !a_timeout<int> && !a_timeout<double> && !a_timeout<plus>);
 static_assert(in_one_place<out> && in_one_place<std::span<float>>);
 static_assert(!in_one_place<in> && !in_one_place<std::vector<float>> && !in_one_place<float&>);
@@ -99,6 +99,20 @@ static_assert(fits<send, comm, in, peer, tag, stopped> && !fits<send, comm, in, 
               fits<send, comm, in, peer, tag, perhaps_by_ring> && !fits<recv, comm, out, peer, tag, as_bfloat16> &&
               !fits<send_recv, comm, in, peer, out, peer, tag, by_ring>);
 
+static_assert(can_be_hinted<ring_t> && !can_be_hinted<decltype(hint(ring))> &&
+              !options_of<decltype(hint(ring)), ring_t>);
+
+// The forms with a std::error_code.
+using code = std::error_code&;
+static_assert(fits<all_gather, comm, in, out, by_ring, code> && !fits<all_gather, comm, in, out, as_bfloat16, code> &&
+              !fits<all_gather, comm, in, out, on_stream, code> && !fits<all_to_all, comm, in, out, by_ring, code>);
+static_assert(!fits<all_gather_v, comm, in, out, counts, as_bfloat16, code> &&
+              !fits<all_to_all_v, comm, in, out, send_counts, receive_counts, by_ring, code>);
+static_assert(!fits<broadcast, comm, out, root, by_ring, code> && !fits<barrier, comm, as_bfloat16, code> &&
+              !fits<all_reduce, comm, in, out, plus, by_direct, code> &&
+              !fits<send, comm, in, peer, tag, by_ring, code> && !fits<recv, comm, out, peer, tag, by_ring, code> &&
+              !fits<send_recv, comm, in, peer, out, peer, tag, by_ring, code>);
+
 // ── explain ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 template <class T, class Call, class... Arguments>
@@ -113,6 +127,20 @@ static_assert(!explained<float, decltype(all_reduce), int, by_direct> &&
 static_assert(explained<float, decltype(all_gather_v), lengths> && !explained<float, decltype(all_gather_v), int> &&
               !explained<float, decltype(all_gather), lengths>);
 static_assert(explained<float, decltype(all_to_all_v)> && !explained<float, decltype(all_to_all_v), by_ring>);
+static_assert(!explained<float, decltype(all_gather), std::size_t, ring_t> &&
+              !explained<float, decltype(all_gather), std::size_t, int> &&
+              !explained<float, decltype(all_gather_v), lengths, ring_t> &&
+              !explained<float, decltype(broadcast), int, root> &&
+              explained<float, decltype(broadcast), int, by_direct>);
+struct three_floats {
+  float x, y, z;
+};
+static_assert(!explained<three_floats, decltype(all_reduce), int> &&
+              explained<three_floats, decltype(all_gather), int>);
+struct derived_communicator : local::communicator {};
+template <class Comm>
+concept explained_on = requires(const Comm& where) { explain<float>(where, all_reduce, 5); };
+static_assert(explained_on<derived_communicator> && !explained_on<int>);
 static_assert(!explained<void, decltype(all_reduce), int> && !explained<float*, decltype(all_reduce), int>);
 
 // ── Bound calls ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 // Whether gradients, parameters, optimizers and stages of pipelines can be made of some arguments can be asked without an
 // error, and the answer is the compiler's.
 #include <hocket/gradient/accumulator.hpp>
+#include <hocket/gradient/norm.hpp>
 #include <hocket/gradient/typed.hpp>
 #include <hocket/group/local.hpp>
 #include <hocket/mesh/mesh.hpp>
@@ -132,6 +133,28 @@ static_assert(!stepped<optimizer_of_floats, sums&, double> &&
               !stepped<optimizer_of_floats, sharded_sums&, double, double> &&
               !stepped<optimizer_of_floats, std::vector<float>&, double, double> &&
               !stepped<optimizer_of_replicas, sums&, double, double>);
+
+static_assert(!optimized<float, sums&, adamw> && !optimized<float, const stored_parameters<float>&, adamw> &&
+              !stepped<optimizer_of_floats, stored_parameters<float>&, double, double> &&
+              !stepped<optimizer_of_floats, const sums&, double, double>);
+static_assert(!stored<std::string, comm, layout, zero_t<0>> && !stored<const float, comm, layout, zero_t<0>> &&
+              !summed<const float, comm, layout, last, zero_t<0>>);
+
+template <class Accumulator>
+concept adds_typed = requires(Accumulator& accumulator, const placed<partial<sum>, invariant>& gradient) {
+  add_gradient<"dp">(accumulator, 0, gradient);
+};
+static_assert(adds_typed<sums> && !adds_typed<int> && !adds_typed<std::vector<float>> && !adds_typed<const sums> &&
+              !adds_typed<stored_parameters<float>>);
+
+// ── norm ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <class Gradients, class... Given>
+concept has_norm = requires(Gradients& gradients, const Given&... given) { norm(gradients, given...); };
+using by_pairwise = decltype(with(pairwise));
+static_assert(has_norm<sums> && has_norm<sharded_sums, by_ring> && has_norm<sums, local::communicator, by_ring>);
+static_assert(!has_norm<sharded_sums, by_pairwise> && !has_norm<sums, local::communicator, by_pairwise> &&
+              !has_norm<sums, int> && !has_norm<stored_parameters<float>> && !has_norm<const sums>);
 
 // ── Stages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,8 +8,8 @@
 
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/not_understood.hpp>
 #include <hocket/core/explanation.hpp>
+#include <hocket/core/not_understood.hpp>
 
 #include <cstddef>
 #include <span>

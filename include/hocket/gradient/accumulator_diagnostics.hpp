@@ -247,9 +247,9 @@ template <class P, class Over, class Layout, class Sharding, class Options, clas
   requires(!std::is_void_v<P>)
 struct parameters_call<P, Over, Layout, Sharding, Options, Rest...> {
   static consteval sentence explain() {
-    constexpr sentence wrong = first_of({explain_group<Over>(), explain_layout<Layout>(), explain_stage(),
-                                         explain_place_of_group_options<Options>(), explain_memory<Rest...>(),
-                                         explain_elements()});
+    constexpr sentence wrong =
+        first_of({explain_group<Over>(), explain_layout<Layout>(), explain_stage(),
+                  explain_place_of_group_options<Options>(), explain_memory<Rest...>(), explain_elements()});
     if constexpr (wrong) {
       return wrong;
     } else {

@@ -173,9 +173,7 @@ concept has_buckets = !std::is_const_v<T> && requires(T& gradients) {
 };
 
 /// The options of the all_reduce of the sums of squares.
-using gradient_norm_options =
-    reduction_options<plan::collective_kind::all_reduce, std::plus<>,
-                      exact_sum<double>>;
+using gradient_norm_options = reduction_options<plan::collective_kind::all_reduce, std::plus<>, exact_sum<double>>;
 
 /// The arguments of `norm` after the gradients.
 template <class... Given>

@@ -76,7 +76,8 @@ template <class T>
 consteval sentence explain_shared() {
   if constexpr (!std::is_object_v<T> || !std::is_trivially_copyable_v<T>) {
     return "allocate<T>: other ranks read the elements byte by byte, so T must be trivially copyable";
-  } else if (alignof(T) > platform::cache_line) return "allocate<T>: the alignment of T must not exceed that of a cache line";
+  } else if (alignof(T) > platform::cache_line)
+    return "allocate<T>: the alignment of T must not exceed that of a cache line";
   return {};
 }
 

@@ -146,6 +146,10 @@ consteval sentence explain_bound_operation() {
 
 template <class Arguments>
 consteval sentence explain_bound_pair() {
+  if (is_device_in_place<typename Arguments::template plain<0>> ||
+      is_device_in_place<typename Arguments::template plain<1>>) {
+    return "only all_reduce takes in_place(buffer), once, instead of in and out: pass in and out";
+  }
   return first_of({explain_bound_buffer<Arguments, 0>(), explain_bound_buffer<Arguments, 1>(),
                    explain_device_elements<device_element_t<Arguments, 0>, device_element_t<Arguments, 1>>()});
 }

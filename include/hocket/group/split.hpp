@@ -24,8 +24,8 @@ communicator<Domain> split(const communicator<Domain>& comm, color part, key ord
 
 namespace detail {
 
-template <class... Given>
-  requires(std::is_integral_v<Given> || ...)
+template <class Part, class... Given>
+  requires(!(std::is_same_v<Part, color> && (sizeof...(Given) == 0 || (std::is_same_v<Given, key> || ...))))
 constexpr auto why_no_split() {
   return make_explanation([]() -> sentence {
     return "split(...) takes the colour of this rank's part and, if it matters, its key in it: split(comm, color{1}, "
@@ -35,7 +35,7 @@ constexpr auto why_no_split() {
 
 }  // namespace detail
 
-/// Deleted: numbers must be passed as `color` and `key`.
+/// Deleted: the parts must be passed as `color` and `key`.
 template <class Domain, class Part, class... Order, auto Why = detail::why_no_split<Part, Order...>()>
 communicator<Domain> split(const communicator<Domain>& comm, Part, Order...) = delete;
 

@@ -200,7 +200,8 @@ struct application {
 /// operands; pass it if the operands have several types. Throws `invalid_argument` if extents of equal letters differ,
 /// or if operands are on two meshes of one type; passes on exceptions from `function`.
 template <class Element = void, placement_rule Rule, class Function, tensor_type First, tensor_type... Rest>
-  requires detail::is_applied<Element, Rule, First, Rest...>
+  requires detail::is_applied<Element, Rule, First, Rest...> &&
+           detail::takes_parts<Element, Rule, Function&, First, Rest...>
 HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& first, const Rest&... rest) {
   using element = detail::element_of_result<Element, First>;
   using application = detail::application<element, Rule, First, Rest...>;

@@ -185,6 +185,28 @@ template <class Element, class Rule, class... Operands>
 inline constexpr bool is_applied =
     !explain_applied<Element, Rule, Operands...>() && misuse_of<Element, Rule, Operands...>() == misuse::none;
 
+template <class Element, class Rule, class First, class... Rest>
+struct application;
+
+/// Whether `Function` can be called with the local parts of the operands and of the result.
+template <class Element, class Rule, class Function, class First, class... Rest>
+inline constexpr bool takes_parts = std::is_invocable_v<
+    Function, decltype(std::declval<const First&>().local()), decltype(std::declval<const Rest&>().local())...,
+    decltype(std::declval<typename application<element_of_result<Element, First>, Rule, First, Rest...>::result_type&>()
+                 .local())>;
+
+/// Returns the error in a function of operands that are valid.
+template <class Element, class Rule, class Function, class... Operands>
+consteval sentence explain_function() {
+  if constexpr (is_applied<Element, Rule, Operands...>) {
+    if (!takes_parts<Element, Rule, Function&, Operands...>) {
+      return "the function of apply must be callable with the local parts of the operands and of the result, which are "
+             "array_views: [](const auto& x, const auto& result) { ... }";
+    }
+  }
+  return {};
+}
+
 /// Whether the compiler has already rejected the rule's type for its subscripts: then a call reports no other error.
 template <class Rule>
 inline constexpr bool refused_for_subscripts = false;
@@ -207,7 +229,8 @@ consteval sentence explain_apply() {
   } else if constexpr (refused_for_subscripts<Rule>) {
     return {};
   } else {
-    return explain_applied<Element, Rule, Operands...>();
+    return first_of(
+        {explain_applied<Element, Rule, Operands...>(), explain_function<Element, Rule, Function, Operands...>()});
   }
 }
 

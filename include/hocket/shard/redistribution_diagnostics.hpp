@@ -18,6 +18,7 @@
 #include <hocket/shard/placement.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <source_location>
 #include <type_traits>
 
 HOCKET_BEGIN_NAMESPACE
@@ -190,6 +191,10 @@ struct redistributing_call<Explains, Given, requested_list<Requested...>, Rest..
              "in tensor<float, extents<dynamic>, mesh_type, on<\"tp\", shard<0>>>(mesh, {size}, span)";
     } else if constexpr (sizeof...(Requested) == 1 && (tensor_type<Requested> && ...)) {
       return explain_to_type<Requested...>(requested_list<Rest...>());
+    } else if constexpr (Explains && sizeof...(Rest) > 0 && !(std::is_same_v<Rest, std::source_location> && ...)) {
+      return "explain_redistribution takes the tensor, and for a whole type the other mesh, but no options: it moves "
+             "no "
+             "data";
     } else if constexpr (Explains) {
       return explain_new_placements<tensor, Requested...>();
     } else if constexpr (!ends_call<Rest...>) {

@@ -208,11 +208,11 @@ constexpr auto why_not_written_to() {
 template <class Value, class Tensor>
 inline constexpr bool is_value_of_indices = false;
 template <class Value, tensor_type Tensor>
-inline constexpr bool is_value_of_indices<Value, Tensor> = requires(
-    Value& value, const typename std::remove_const_t<Tensor>::sizes_type& at,
-    std::remove_const_t<typename std::remove_const_t<Tensor>::element_type>& element) {
-  element = static_cast<std::remove_reference_t<decltype(element)>>(value(at));
-};
+inline constexpr bool is_value_of_indices<Value, Tensor> =
+    requires(Value& value, const typename std::remove_const_t<Tensor>::sizes_type& at,
+             std::remove_const_t<typename std::remove_const_t<Tensor>::element_type>& element) {
+      element = static_cast<std::remove_reference_t<decltype(element)>>(value(at));
+    };
 
 template <class Given, class Value>
 consteval sentence explain_fill() {

@@ -58,6 +58,16 @@ auto run_message_of(const communicator<Domain>& comm, const message_spec& spec, 
   }
 }
 
+/// The buffer and options of a message that the call receives or sends.
+template <class Buffer, bool Receives, class How, class Options>
+concept message_buffer = (Receives ? output_buffer<Buffer, Options>
+                                   : input_buffer<Buffer, How, Options>)&&element<element_of_buffer_t<Buffer>> &&
+                         accepted_with<Options, message_options, Buffer>;
+
+/// The buffers and options of a call that sends `Out` and receives `In`.
+template <class Out, class In, class How, class Options>
+concept message_pair = exchange_pair<Out, In, How, Options> && accepted_with<Options, message_options, In>;
+
 /// (communicator, buffer, peer, tag, options, code)
 template <bool Receives>
 struct one_way {
@@ -69,16 +79,14 @@ struct one_way {
         Receives ? (How::blocks ? "recv" : "recv_async") : (How::blocks ? "send" : "send_async");
 
     template <class Domain, class Buffer, call_options Options = options<>>
-      requires(Receives ? output_buffer<Buffer, Options> : input_buffer<Buffer, How, Options>) &&
-              element<element_of_buffer_t<Buffer>> && accepted_with<Options, message_options, Buffer>
+      requires message_buffer<Buffer, Receives, How, Options>
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, peer other, tag label = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, buffer, other, label, options, site));
     }
     template <class Domain, class Buffer, call_options Options>
-      requires How::blocks && (Receives ? output_buffer<Buffer, Options> : input_buffer<Buffer, How, Options>) &&
-               element<element_of_buffer_t<Buffer>> && accepted_with<Options, message_options, Buffer>
+      requires How::blocks && message_buffer<Buffer, Receives, How, Options>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, peer other, tag label, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
@@ -110,14 +118,14 @@ struct both_ways {
     static constexpr const char* name = How::blocks ? "send_recv" : "send_recv_async";
 
     template <class Domain, class Out, class In, call_options Options = options<>>
-      requires exchange_pair<Out, In, How, Options> && accepted_with<Options, message_options, In>
+      requires message_pair<Out, In, How, Options>
     typename How::result operator()(const communicator<Domain>& comm, Out&& out, peer to, In&& in, peer from,
                                     tag label = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, out, to, in, from, label, options, site));
     }
     template <class Domain, class Out, class In, call_options Options>
-      requires How::blocks && exchange_pair<Out, In, How, Options> && accepted_with<Options, message_options, In>
+      requires How::blocks && message_pair<Out, In, How, Options>
     void operator()(const communicator<Domain>& comm, Out&& out, peer to, In&& in, peer from, tag label,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {

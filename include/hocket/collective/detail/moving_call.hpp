@@ -35,6 +35,15 @@ HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const
   return How::template run<Kind>(comm, call, options, site);
 }
 
+/// Buffers and options of a collective that moves elements from `In` to `Out`.
+template <class In, class Out, plan::collective_kind Kind, class How, class Options>
+concept moved_pair = buffer_pair<In, Out, How, Options> && accepted_with<Options, move_options<Kind>, Out>;
+
+/// A buffer and options of a collective that copies the root's buffer to all ranks.
+template <class Buffer, plan::collective_kind Kind, class Options>
+concept broadcast_buffer = output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>> &&
+                           accepted_with<Options, move_options<Kind>, Buffer>;
+
 /// (communicator, in, out, lengths..., options, code). `Counts` are the types of the lengths, if these are given.
 template <plan::collective_kind Kind, class... Counts>
 struct moving {
@@ -46,14 +55,14 @@ struct moving {
     static constexpr detail::block_lengths block_lengths = lengths_by<Counts...>;
 
     template <class Domain, class In, class Out, call_options Options = options<>>
-      requires buffer_pair<In, Out, How, Options> && accepted_with<Options, move_options<Kind>, Out>
+      requires moved_pair<In, Out, Kind, How, Options>
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, in, out, options, site, lengths...));
     }
     template <class Domain, class In, class Out, call_options Options>
-      requires How::blocks && buffer_pair<In, Out, How, Options> && accepted_with<Options, move_options<Kind>, Out>
+      requires How::blocks && moved_pair<In, Out, Kind, How, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
@@ -84,16 +93,14 @@ struct rooted {
     static constexpr plan::collective_kind collective = Kind;
 
     template <class Domain, class Buffer, call_options Options = options<>>
-      requires output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>> &&
-               accepted_with<Options, move_options<Kind>, Buffer>
+      requires broadcast_buffer<Buffer, Kind, Options>
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, root from = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, buffer, from, options, site));
     }
     template <class Domain, class Buffer, call_options Options>
-      requires How::blocks && output_buffer<Buffer, Options> && element<element_of_buffer_t<Buffer>> &&
-               accepted_with<Options, move_options<Kind>, Buffer>
+      requires How::blocks && broadcast_buffer<Buffer, Kind, Options>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, root from, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {

@@ -60,6 +60,16 @@ concept in_place_argument = is_in_place_argument<std::remove_cvref_t<Buffer>, Op
 template <class Buffer>
 using element_in_place_t = typename decltype(std::remove_cvref_t<Buffer>::elements)::value_type;
 
+/// Buffers, operation and options of a reduction of `In` to `Out`.
+template <class In, class Out, plan::collective_kind Kind, class How, class Op, class Options>
+concept reduced_pair = buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>> &&
+                       accepted_with<Options, reduction_options<Kind, Op, element_of_buffer_t<Out>>, Out>;
+
+/// The same for `in_place(...)`.
+template <class Buffer, plan::collective_kind Kind, class Op, class Options>
+concept reduced_in_place = in_place_argument<Buffer, Options> && reduction_for<Op, element_in_place_t<Buffer>> &&
+                           accepted_with<Options, reduction_options<Kind, Op, element_in_place_t<Buffer>>, Buffer>;
+
 /// (communicator, in, out, lengths..., op, options, code), and for `all_reduce` (communicator, in_place(buffer), op,
 /// options, code). `Counts` are the types of the lengths, if these are given.
 template <plan::collective_kind Kind, class... Counts>
@@ -73,16 +83,14 @@ struct reducing {
     static constexpr detail::block_lengths block_lengths = lengths_by<Counts...>;
 
     template <class Domain, class In, class Out, class Op = std::plus<>, call_options Options = options<>>
-      requires buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>> &&
-               accepted_with<Options, reduction_options<Kind, Op, element_of_buffer_t<Out>>, Out>
+      requires reduced_pair<In, Out, Kind, How, Op, Options>
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Op& op = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, in, out, op, options, site, lengths...));
     }
     template <class Domain, class In, class Out, class Op, call_options Options>
-      requires How::blocks && buffer_pair<In, Out, How, Options> && reduction_for<Op, element_of_buffer_t<Out>> &&
-               accepted_with<Options, reduction_options<Kind, Op, element_of_buffer_t<Out>>, Out>
+      requires How::blocks && reduced_pair<In, Out, Kind, How, Op, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Op& op,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
@@ -90,17 +98,14 @@ struct reducing {
     }
 
     template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
-      requires has_in_place && in_place_argument<Buffer, Options> && reduction_for<Op, element_in_place_t<Buffer>> &&
-               accepted_with<Options, reduction_options<Kind, Op, element_in_place_t<Buffer>>, Buffer>
+      requires has_in_place && reduced_in_place<Buffer, Kind, Op, Options>
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
       return How::give(run(comm, buffer.elements, buffer.elements, op, options, site));
     }
     template <class Domain, class Buffer, class Op, call_options Options>
-      requires How::blocks && has_in_place && in_place_argument<Buffer, Options> &&
-               reduction_for<Op, element_in_place_t<Buffer>> &&
-               accepted_with<Options, reduction_options<Kind, Op, element_in_place_t<Buffer>>, Buffer>
+      requires How::blocks && has_in_place && reduced_in_place<Buffer, Kind, Op, Options>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {

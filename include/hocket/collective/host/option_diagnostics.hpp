@@ -37,7 +37,8 @@ inline constexpr bool fast_math = false;
 template <class Options>
 consteval sentence explain_device_options_on_host() {
   if (Options::template has<kind::stream> || Options::template has<kind::staging>) {
-    return "with(...): a stream or cuda::staging is valid only with tagged buffers, such as cuda::device(...); this call "
+    return "with(...): a stream or cuda::staging is valid only with tagged buffers, such as cuda::device(...); this "
+           "call "
            "has none, and the host runs it regardless of a stream";
   }
   return {};

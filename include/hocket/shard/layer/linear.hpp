@@ -100,8 +100,8 @@ auto left_backwards(Gradient&& gradient, const Options& options = {},
 /// The placement of a layer's output.
 template <class Output>
 struct output_of_layer {
-  static constexpr bool is_placement = std::is_same_v<Output, invariant> || std::is_same_v<Output, shard<0>> ||
-                                       std::is_same_v<Output, replicated>;
+  static constexpr bool is_placement =
+      std::is_same_v<Output, invariant> || std::is_same_v<Output, shard<0>> || std::is_same_v<Output, replicated>;
   static_assert(is_placement, "the output of a layer must have the placement invariant, shard<0> or replicated");
   using placement = placement_or_undetermined<Output>;
 };
