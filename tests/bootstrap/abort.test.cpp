@@ -297,7 +297,7 @@ TEST_CASE("a rank that waits for the others over TCP can be cancelled, and they 
                     {1, takes_part<tcp_store>(place->options(1), 2)},
                     {2, stalls<tcp_store>(place->options(2), woken)}},
                    ended,
-                   "rank 2 is connected, but has not reached 'round1'",
+                   "rank 2 is connected, but has not yet taken part in 'round1'",
                    {1 - ended, 2},
                    [woken] { *woken = true; },
                    ranks_in_place(3)};

@@ -146,7 +146,8 @@ TEST_CASE("a cancelled rank learns which ranks it waited for, and the others lea
   CHECK(told.peer == 0);
   CHECK(bootstrap::blob_text(*told.body) ==
         "start-up was cancelled: ranks 0 and 3 of 4 have not shown up after 1.5 s; rank 0 is connected, but has not "
-        "reached 'a'; rank 3 is connected, but has not reached 'a'");
+        "yet taken part "
+        "in 'a'; rank 3 is connected, but has not yet taken part in 'a'");
   CHECK(here.answers().empty());
   here.state.leave(1, leave_kind::cancelled);
   CHECK(bootstrap::blob_text(*here.state.first_failure().body) == "rank 1 of 4 has cancelled start-up");
@@ -194,12 +195,13 @@ TEST_CASE("a duplicate rank, or a different number of ranks, ends the job for al
     const auto verdict = state.greet(greeting, "host:9");
     CHECK(verdict.status == static_cast<std::uint32_t>(errc::mismatch));
     CHECK(bootstrap::blob_text(*verdict.body) ==
-          (twin ? "two processes say that they are rank 1, at host:1 and at host:9: give each rank its own number"
-                : "rank 0 expects 3 ranks, but rank 2 of 4 connected: start all ranks with the same number of ranks"));
+          (twin ? "two processes claim to be rank 1, at host:1 and at host:9: give each process its own rank"
+                : "rank 0 expects 3 ranks, but rank 2 of 4 connected: set the same HOCKET_RANKS in all processes, and "
+                  "HOCKET_RANK to 0 up to HOCKET_RANKS - 1"));
     const auto told = state.take_answers();
     REQUIRE(told.size() == 2);
     for (const auto& each : told) CHECK(each.what.body == verdict.body);
-    CHECK(state.has_failed_before_all_came());
+    CHECK(state.must_wait_to_report_failure());
     request late;
     late.kind = request_kind::get;
     state.handle(0, std::move(late), start);

@@ -127,7 +127,7 @@ TEST_CASE("a rank that is connected but does not take part in an exchange is rep
   CHECK_FALSE(outcomes[1].cause);
   for (const std::size_t rank : {0U, 2U}) {
     CHECK(outcomes[rank].cause.context.peer == 1);
-    CHECK(contains(outcomes[rank].cause.reason, "rank 1 is connected, but has not reached 'address'"));
+    CHECK(contains(outcomes[rank].cause.reason, "rank 1 is connected, but has not yet taken part in 'address'"));
   }
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("a duplicate rank and a different number of ranks are refused") {
   tcp_store one(place.options(1), within(5s));
   const auto twin = as_ranks({1}, [&](int rank, outcome&) { tcp_store(place.options(rank), within(5s)); });
   CHECK(twin[0].cause.code == errc::mismatch);
-  CHECK(contains(twin[0].cause.reason, "two processes say that they are rank 1"));
+  CHECK(contains(twin[0].cause.reason, "two processes claim to be rank 1"));
   auto options = place.options(2);
   options.ranks = 4;
   const auto stranger = as_ranks({2}, [&](int, outcome&) { tcp_store(options, within(5s)); });
@@ -374,7 +374,7 @@ TEST_CASE("all ranks learn soon of a duplicate rank and of a different number of
     for (const outcome& each : outcomes) {
       INFO(each.cause.reason);
       CHECK(each.cause.code == errc::mismatch);
-      CHECK(contains(each.cause.reason, twin ? "two processes say that they are rank 1, at 127.0.0.1:"
+      CHECK(contains(each.cause.reason, twin ? "two processes claim to be rank 1, at 127.0.0.1:"
                                              : "expects 3 ranks, but rank 2 of 4 connected"));
       CHECK(each.seconds.count() < 5);
     }
@@ -393,7 +393,7 @@ TEST_CASE("both processes that are rank 0 learn of the duplicate") {
   for (const outcome& each : outcomes) {
     INFO(each.cause.reason);
     CHECK(each.cause.code == errc::mismatch);
-    CHECK(contains(each.cause.reason, "two processes say that they are rank 0"));
+    CHECK(contains(each.cause.reason, "two processes claim to be rank 0"));
     CHECK(each.seconds.count() < 5);
   }
 }

@@ -159,7 +159,7 @@ TEST_CASE("start-up can be cancelled in each round, and the other ranks learn wh
                 found, [&] { tell.in_place.wait(); }, [&] { source.request_stop(); },
                 [&] { hocket::ucx::connect(where, stopped_by(source)); },
                 // On a busy machine, "ranks 0 and 2 of 3 have not shown up".
-                {" 2 of 3 ha", " not shown up after ", "rank 2 is connected, but has not reached 'ucx."});
+                {" 2 of 3 ha", " not shown up after ", "rank 2 is connected, but has not yet taken part in 'ucx."});
             tell.over.ring();
           } else {
             const auto cause = found.fails(errc::aborted, "connect", [&] { hocket::ucx::connect(where); });

@@ -122,7 +122,7 @@ TEST_CASE("late ranks learn why start-up failed, even if the program of rank 0 c
   for (std::size_t i = 0; i < results.size(); ++i) {
     INFO("process " << i);
     CHECK(results[i].signal == SIGABRT);
-    CHECK_THAT(results[i].output, Catch::Contains("two processes say that they are rank 1"));
+    CHECK_THAT(results[i].output, Catch::Contains("two processes claim to be rank 1"));
   }
 }
 

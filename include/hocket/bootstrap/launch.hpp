@@ -3,11 +3,12 @@
 /// Local processes as ranks, for examples, tests and benchmarks: `spawn` runs a command n times, `run_processes` runs a
 /// function in n forked processes. For several machines, use an existing launcher.
 ///
-/// The ranks meet over TCP on this machine. The parent creates the listening socket before the first fork, and rank 0
-/// inherits it (`HOCKET_STORE_FD`): no port is guessed, and no other program can take it in between. The children are
-/// killed when the thread that started them ends. No zombie, file or socket is left behind. Processes that a rank has
-/// started end with that rank, unless they form their own process group or the launcher was killed. The next launch
-/// removes the directory of a launcher that was killed: see bootstrap/launch_directory.hpp.
+/// The ranks find each other over TCP on this machine, or through files if `directory` is set. For TCP, the parent
+/// creates the listening socket before the first fork, and rank 0 inherits it (`HOCKET_STORE_FD`), so that no other
+/// program can take the port. The children are killed when the thread that started them ends. A launcher that is not
+/// killed leaves no zombie, file or socket behind; the next launch removes the directory of one that was killed: see
+/// bootstrap/launch_directory.hpp. Processes that a rank has started end with that rank, unless they form their own
+/// process group or the launcher was killed.
 #pragma once
 
 #include <hocket/bootstrap/environment.hpp>
@@ -44,10 +45,11 @@ namespace launch {
 /// How `spawn` runs its processes.
 struct spawn_options {
   bool prefix_output = false;  ///< precede each line of output by "[rank] "
-  bool report = true;          ///< print a line on stderr when a rank fails
-  /// Time that the other ranks get to report after a rank has failed; then follow SIGTERM and, a second later, SIGKILL.
+  bool report = true;          ///< print on stderr which rank failed first, and which ranks were killed
+  /// Time that the other ranks have to end after a rank has failed or a signal was forwarded. Then they are sent
+  /// SIGTERM, and SIGKILL one second later.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
-  /// After this time all ranks are killed, and `spawn` returns 124.
+  /// After this time all ranks are killed, and `spawn` returns 124, unless a rank had failed before. Default: no limit.
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
   /// If set, the ranks meet in a new directory under this one instead of over TCP.
   std::string directory;
@@ -55,7 +57,7 @@ struct spawn_options {
 
 /// How `run_processes` runs its processes.
 struct process_options {
-  bool capture_output = false;                         ///< into `process_result::output`
+  bool capture_output = false;                         ///< store the output in `process_result::output`
   std::chrono::nanoseconds timeout = default_timeout;  ///< processes that still run after it are killed
   std::string directory;                               ///< as in `spawn_options`
 };
@@ -100,9 +102,9 @@ class launch_rendezvous {
     return result;
   }
 
-  /// Reports failed ranks to the store, because they may not have joined it: by a marker file in the directory, or by a
-  /// hello in their place. The server ignores the hello if the rank had joined; no rank reads it once rank 0 has ended.
-  /// Does not wait for any rank.
+  /// Tells the store which ranks have failed, because a rank that fails before it joins can't do so itself. Writes a
+  /// marker file into the directory, or sends the server a hello that names the failed rank, which the server ignores if
+  /// the rank has joined. Waits at most 100 ms for each failed rank; a report that can't be sent is dropped.
   void report_failures(process_group& group) {
     reported_.resize(group.size());
     for (std::size_t rank = directory_ ? 0 : 1; rank < group.size(); ++rank) {
@@ -283,7 +285,8 @@ class command_group {
     for (std::size_t rank = 0; rank < group_.size(); ++rank) {
       if (group_.running(rank)) hocket::detail::append(list, {' ', rank});
     }
-    if (options_.report && !list.empty()) report("still running at the time limit, and killed: ranks" + list);
+    if (options_.report && !list.empty())
+      report("killed these ranks, which were still running at the time limit:" + list);
     if (status_ == 0 && !list.empty()) status_ = 124;
     group_.signal_all(SIGKILL);
     while (group_.count_running() > 0) group_.step(deadline());
@@ -346,26 +349,28 @@ inline void check_ranks(int ranks) {
 
 /// Runs `command` (a program and its arguments) once for each of `ranks` ranks, with `HOCKET_*` set, and waits for all.
 ///
-/// Returns 0, or the status of the first rank that failed (its exit code, or 128 plus its signal); 124 at the time
-/// limit. Forwards SIGINT, SIGTERM and SIGHUP to the ranks while it waits. Rank 0 inherits stdin unless it is a
-/// terminal; the other ranks have none.
-/// **Errors.** `invalid_argument`: no command, or it cannot be run; this process is itself a rank. **Threads.** `spawn`
-/// receives signals only if the other threads of the program block them.
+/// Returns 0 if all ranks succeeded. Otherwise, by what happened first: the status of the failed rank (its exit code, or
+/// 128 plus its signal), 128 plus a forwarded signal, or 124 for the time limit. Forwards SIGINT, SIGTERM and SIGHUP to
+/// the ranks while it waits. Rank 0 inherits stdin unless stdin is a terminal; the other ranks read from /dev/null.
+/// **Errors.** `invalid_argument`: `ranks` is less than 1; there is no command, or it can't be run; this process is itself
+/// a rank. **Threads.** `spawn` receives signals only if the other threads of the program block them.
 inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
   detail::check_ranks(ranks);
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");
   if (is_rank()) {
     raise(errc::invalid_argument,
-          hocket::detail::concat({"this process is a rank itself, and each of its ranks would start ", ranks,
-                                  " more: call spawn only where launch::is_rank() is false"}));
+          hocket::detail::concat({"this process is itself a rank, so that each rank would start ", ranks,
+                                  " more processes: call spawn only where launch::is_rank() is false"}));
   }
   return detail::command_group(ranks, std::move(command), options).run();
 }
 
-/// Runs `function(world)` in `ranks` forked processes; it returns the exit code, and an exception makes that 125.
+/// Calls `function(world)` in each of `ranks` forked processes, and returns one result for each rank. The return value
+/// of `function` is the exit code of its process; an exception results in exit code 125.
 ///
-/// For tests. Call it from a program with a single thread: a fork copies no other. A failed rank does not end others;
-/// ranks that still run after the timeout are killed, and marked in their results. `HOCKET_*` is set in them too.
+/// For tests. Call it from a program with a single thread, because a fork copies only the calling thread. A failed rank
+/// does not end others; ranks that still run after the timeout are killed, and `timed_out` is set in their results. The
+/// processes have `HOCKET_*` set, as with `spawn`.
 template <typename Function>
   requires std::is_invocable_r_v<int, Function&, bootstrap::world_description>
 std::vector<process_result> run_processes(int ranks, Function function, const process_options& options = {}) {
@@ -399,7 +404,7 @@ std::vector<process_result> run_processes(int ranks, Function function, const pr
   return results;
 }
 
-/// Describes each failed rank in one line; returns an empty text if no rank failed.
+/// Describes each failed rank in one line, followed by its captured output; returns an empty text if no rank failed.
 inline std::string describe_failures(const std::vector<process_result>& results) {
   std::string text;
   for (std::size_t rank = 0; rank < results.size(); ++rank) {

@@ -60,7 +60,8 @@ class rendezvous {
     return verdict;
   }
 
-  /// Handles a launcher's report that a rank has failed. Ignored if that rank has joined: its connection shows that.
+  /// Handles a launcher's report that a rank has failed. The report is ignored if that rank has joined, because then the
+  /// end of its connection shows the failure.
   void note_peer_failure(hello greeting) {
     greeting.rank = in_place_of(greeting.rank);
     if (check_greeting(greeting, {}).status == 0) leave(greeting.rank, leave_kind::lost);
@@ -82,7 +83,8 @@ class rendezvous {
     }
   }
 
-  /// Returns the answer for a rank that cancels its start-up and leaves: which ranks it has waited for.
+  /// Removes the wait of a rank that cancels its start-up, and returns its answer, which names what it waited for. The
+  /// caller must call `leave` afterwards.
   reply cancel(int rank, deadline::clock::time_point now = deadline::clock::now()) {
     const auto found =
         std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each.rank == rank; });
@@ -106,7 +108,7 @@ class rendezvous {
     if (how != leave_kind::goodbye) end_waits(verdict);
   }
 
-  /// Ends all waits whose deadline has passed.
+  /// Ends all waits whose deadline has passed. A gathering fails for all ranks if the wait of one rank has timed out.
   void expire(deadline::clock::time_point now = deadline::clock::now()) {
     for (std::size_t i = 0; i < waiting_.size();) {
       if (!waiting_[i].until.passed(now)) {
@@ -129,19 +131,20 @@ class rendezvous {
     }
   }
 
-  /// Returns the first failure, if its status is not 0. The server reports it to all ranks, so that they do not only
-  /// learn that rank 0 left because of it.
+  /// Returns the first failure; its status is 0 if there is none. The server sends it to all ranks before it ends,
+  /// because they would otherwise learn only that rank 0 has left.
   const reply& first_failure() const noexcept { return first_failure_; }
 
-  /// True if every rank has joined, including ranks that have left since.
-  bool have_all_come() const noexcept {
+  /// True if every rank has joined, or is known to have failed or left.
+  bool all_ranks_accounted_for() const noexcept {
     const auto absent = [](const member& each) { return each.now == state::absent; };
     return std::none_of(presence_.begin(), presence_.end(), absent);
   }
 
-  /// True if a rank was lost, or two ranks contradict each other, and some ranks have not joined yet to learn of it.
-  bool has_failed_before_all_came() const noexcept {
-    return (contradicted_ || first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost)) && !have_all_come();
+  /// True if a rank is gone, or two ranks contradict each other, and other ranks have yet to join and learn of it.
+  bool must_wait_to_report_failure() const noexcept {
+    return (contradicted_ || first_failure_.status == static_cast<std::uint32_t>(errc::peer_lost)) &&
+           !all_ranks_accounted_for();
   }
 
   /// Answers all requests that still wait, because the server ends.
@@ -210,7 +213,7 @@ class rendezvous {
       };
       return refusal(errc::refused, hocket::detail::concat({"rank 0 is ", order(byte_order_mark, true), ", ", who,
                                                             " is ", order(greeting.byte_order, false),
-                                                            ": run all ranks on machines of one byte order"}));
+                                                            ": run all ranks on machines with the same byte order"}));
     }
     if (greeting.protocol != protocol_version || greeting.version != library_version) {
       return refusal(
@@ -222,12 +225,14 @@ class rendezvous {
     if (!equal_in_constant_time(greeting.token, token_)) {
       return refusal(errc::refused, hocket::detail::concat({"the token of ", who,
                                                             " is not that of rank 0: give all ranks of one job the "
-                                                            "same HOCKET_TOKEN, and other jobs another port"}));
+                                                            "same HOCKET_TOKEN, and use another port for each job"}));
     }
     if (greeting.ranks != ranks_ || greeting.rank < 0 || greeting.rank >= ranks_) {
-      return refusal(errc::mismatch,
-                     hocket::detail::concat({"rank 0 expects ", ranks_, " ranks, but ", who, " of ", greeting.ranks,
-                                             " connected: start all ranks with the same number of ranks"}));
+      return refusal(
+          errc::mismatch,
+          hocket::detail::concat(
+              {"rank 0 expects ", ranks_, " ranks, but ", who, " of ", greeting.ranks,
+               " connected: set the same HOCKET_RANKS in all processes, and HOCKET_RANK to 0 up to HOCKET_RANKS - 1"}));
     }
     const auto& [before, note, place] = presence_[static_cast<std::size_t>(greeting.rank)];
     if (before == state::here) {
@@ -235,15 +240,15 @@ class rendezvous {
           place.empty() || origin.empty() ? "" : hocket::detail::concat({", at ", place, " and at ", origin});
       return refusal(
           errc::mismatch,
-          hocket::detail::concat({"two processes say that they are ", who, places, ": give each rank its own number"}),
+          hocket::detail::concat({"two processes claim to be ", who, places, ": give each process its own rank"}),
           greeting.rank);
     }
     if (before == state::lost || before == state::cancelled) {
       return refusal(
           errc::peer_lost,
-          hocket::detail::concat({who, " had joined, and ",
-                                  before == state::lost ? "its connection broke" : "its start-up was cancelled",
-                                  ": start the whole job again"}),
+          hocket::detail::concat(
+              {who, before == state::lost ? " was lost: it crashed or was killed" : " has cancelled its start-up",
+               ": start the whole job again"}),
           greeting.rank);
     }
     if (before == state::left) return make_refusal(status_come_again, "");
@@ -366,9 +371,8 @@ class rendezvous {
     return refusal(
         errc::peer_lost,
         hocket::detail::concat({"rank ", rank, " of ", ranks_,
-                                now == state::lost
-                                    ? " had joined, but its connection broke: it crashed, was killed or stopped waiting"
-                                    : " had joined, but left before the other ranks were done"}),
+                                now == state::lost ? " was lost: it crashed, was killed, or gave up at its own deadline"
+                                                   : " had joined, but left before the other ranks were done"}),
         rank);
   }
 
@@ -382,7 +386,7 @@ class rendezvous {
       if (missing.size() > 4) continue;
       const std::string who = hocket::detail::concat({"rank ", rank});
       if (presence_[rank].now == state::here)
-        hocket::detail::append(notes, {"; ", who, " is connected, but has not reached '", key, "'"});
+        hocket::detail::append(notes, {"; ", who, " is connected, but has not yet taken part in '", key, "'"});
       const std::string& note = presence_[rank].note;
       if (!note.empty())
         hocket::detail::append(notes, {"; a process that claimed to be ", who, " was refused: ", note});
@@ -400,7 +404,8 @@ class rendezvous {
   std::vector<waiter> waiting_;
   std::vector<answer> answers_;
   reply first_failure_;
-  bool contradicted_ = false;  ///< a contradiction failed first: requests are no longer served
+  bool contradicted_ =
+      false;  ///< the first failure was a contradiction between ranks, which answers all later requests
 };
 
 }  // namespace bootstrap::detail

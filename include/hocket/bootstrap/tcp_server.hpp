@@ -164,7 +164,7 @@ class tcp_server {
     }
     for (int round = 0; round < 3; ++round) wait_and_serve(deadline::after({}), -1);  // serve what has arrived by now
     const deadline late = deadline::after(limits_.late_ranks);
-    while (rendezvous_.has_failed_before_all_came() && !late.passed()) wait_and_serve(late, -1);
+    while (rendezvous_.must_wait_to_report_failure() && !late.passed()) wait_and_serve(late, -1);
     rendezvous_.close();
     deliver();
     flush_all();
@@ -213,7 +213,7 @@ class tcp_server {
   /// False once all ranks have joined and one has left: the next connection is meant for the next server of this
   /// socket, and would end with this one.
   bool accepts() const noexcept {
-    return pause_accept_until_.never() && !(one_has_left_ && rendezvous_.have_all_come());
+    return pause_accept_until_.never() && !(one_has_left_ && rendezvous_.all_ranks_accounted_for());
   }
 
   void serve(server_connection& client) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Deadlines. Every wait in hocket ends; a `deadline` is the point in time at which it does.
+/// Deadlines. A `deadline` is the point in time at which a wait ends with an error.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -16,18 +16,18 @@ inline constexpr std::chrono::nanoseconds default_timeout = std::chrono::seconds
 
 namespace detail {
 
-/// Converts to nanoseconds. Durations that do not fit become the longest that do.
+/// Converts to nanoseconds. A duration that is out of range becomes the nearest one in range.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> duration) noexcept {
-  using exact = std::chrono::duration<double, Period>;
-  if (exact(duration) >= exact(std::chrono::nanoseconds::max())) return std::chrono::nanoseconds::max();
-  if (exact(duration) <= exact(std::chrono::nanoseconds::min())) return std::chrono::nanoseconds::min();
+  using approximate = std::chrono::duration<double, Period>;
+  if (approximate(duration) >= approximate(std::chrono::nanoseconds::max())) return std::chrono::nanoseconds::max();
+  if (approximate(duration) <= approximate(std::chrono::nanoseconds::min())) return std::chrono::nanoseconds::min();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration);
 }
 
 }  // namespace detail
 
-/// A point in time on the monotonic clock. Saturates at the end: `deadline::after(nanoseconds::max())` never passes.
+/// A point in time on the monotonic clock. Saturates at the latest time of the clock: `deadline::after(nanoseconds::max())` never passes.
 class deadline {
  public:
   using clock = std::chrono::steady_clock;  ///< the monotonic clock
@@ -39,9 +39,9 @@ class deadline {
 
   /// Returns the deadline `duration` after `now`, or `now` if `duration` is negative.
   static deadline after(std::chrono::nanoseconds duration, clock::time_point now = clock::now()) noexcept {
-    const auto room = clock::time_point::max() - now;
-    return deadline(duration >= room ? clock::time_point::max()
-                                     : now + std::max(duration, std::chrono::nanoseconds(0)));
+    const auto longest = clock::time_point::max() - now;
+    return deadline(duration >= longest ? clock::time_point::max()
+                                        : now + std::max(duration, std::chrono::nanoseconds(0)));
   }
 
   constexpr auto operator<=>(const deadline&) const noexcept = default;

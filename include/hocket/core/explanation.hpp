@@ -3,9 +3,9 @@
 /// Explanations in template arguments, which the compiler prints.
 ///
 /// A static_assert in a function's body explains a call that does not compile, but std::is_invocable, a
-/// requires-expression or a concept still considers the call valid. For a deleted function they do not, and the
-/// compiler's error names it with its template arguments, of which one is an `explanation`. g++ prints it in its error,
-/// clang in the first note, in lines, and nvcc in its error, one letter at a time.
+/// requires-expression or a concept still considers the call valid. A call that selects a deleted function is invalid for
+/// them, too, and the compiler's error shows the function with its template arguments, of which one is an `explanation`.
+/// g++ shows the text in the error, clang in the first note, in several lines, and nvcc in the error, as single letters.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -35,14 +35,15 @@ consteval sentence first_of(std::initializer_list<sentence> all) {
   return {};
 }
 
-/// Longest string in a template argument that the compiler prints in full. clang cuts longer ones, but prints several.
+/// Length of the longest string in a template argument that the compiler prints in full. clang truncates longer strings,
+/// but prints several strings in full.
 #if defined(__clang__)
 inline constexpr std::size_t longest_line = 36;
 #else
 inline constexpr std::size_t longest_line = static_cast<std::size_t>(-1);
 #endif
 
-/// Removes the first line from `text`, as many words as fit into `width` characters, and returns it.
+/// Removes the first line from `text` and returns it: as many words as fit into `width` characters.
 constexpr std::string_view extract_line(std::string_view& text, std::size_t width) {
   std::size_t end = text.size();
   if (end > width) {
@@ -67,7 +68,8 @@ struct explanation {
   char lines[Lines][Width + 1];
 };
 
-/// Returns the sentence that `find()` returns as an `explanation`. `Find` must have no members.
+/// Converts the sentence that a `Find` returns, which must not be empty, to an `explanation`. `Find` must be a lambda
+/// without captures, because only its type is used.
 template <class Find>
 consteval auto make_explanation(Find) {
   constexpr std::string_view message = Find()().message;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kinds of properties that a call can have; core/options.hpp combines properties into one value. A separate
-/// header, because code that declares a property needs only the kinds.
+/// The kinds of properties that a call can have; core/options.hpp combines properties into one value. This header is
+/// separate, because code that declares a property needs only the kinds.
 #pragma once
 
 #include <hocket/core/config.hpp>
 
 HOCKET_BEGIN_NAMESPACE
 
-/// The kinds of properties. One call can have one property of each kind.
+/// The kinds of properties. A call can have at most one property of each kind.
 namespace kind {
-struct algorithm {};  ///< an algorithm
-struct timeout {};    ///< a timeout
-struct stop {};       ///< a stop token
-struct wire {};       ///< a wire type
-struct observer {};   ///< an observer of steps
+struct algorithm {};  ///< which algorithm runs the call
+struct timeout {};    ///< how long the call may wait
+struct stop {};       ///< a stop token that ends the call
+struct wire {};       ///< the type in which elements are sent
+struct observer {};   ///< an observer of completed actions
 struct exactness {};  ///< a level of exactness
-struct integrity {};  ///< a checksum
+struct integrity {};  ///< whether messages carry a checksum
 struct agreement {};  ///< a hash that must be equal on all ranks
-struct stream {};     ///< device stream
+struct stream {};     ///< the device stream that orders the call's reads and writes
 struct staging {};    ///< how calls copy device memory to the host and back
 }  // namespace kind
 

@@ -16,10 +16,10 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Addresses for one plan that is bound to buffers, in one slot of the communicator.
+/// Computes the addresses for one plan that is bound to buffers, and makes the buffers readable by peers.
 ///
-/// Peers read this rank's `in` and `out` directly if the transport can reach them there, otherwise from a copy in the
-/// window. This rank alone decides which; peers learn it with the first flag.
+/// Peers read this rank's `in` and `out` directly if the transport can export these buffers, otherwise from a copy in the
+/// window. This rank decides that, and sends a handle with the first flag; handle 0 means the copy.
 template <class State>
 class operands {
  public:
@@ -29,8 +29,8 @@ class operands {
         out_origin_(origin_of(collective_, plan::region::out, bound.layout, state.rank())) {}
 
   std::uint64_t in_handle() const noexcept { return in_handle_; }
-  /// If `in` and `out` have different layouts: handle of the block of `in` for `peer`. Peers then read each other's
-  /// buffers directly, never a copy.
+  /// Exports the block of `in` for `peer`, and returns its handle. Only if `in` and `out` have different layouts; peers
+  /// then read each other's buffers directly, never a copy.
   std::uint64_t in_handle_for(int peer) noexcept {
     const plan::extent block = block_for(peer);
     if (bound_.in == nullptr) return 0;
@@ -40,7 +40,8 @@ class operands {
   bool has_two_layouts() const noexcept { return bound_.out_layout != nullptr; }
   std::uint64_t out_handle() const noexcept { return out_handle_; }
 
-  /// Makes this rank's buffers readable by peers, before the first flag. The slot must be free.
+  /// Makes this rank's buffers readable by peers. Must be called before the first flag is sent, and when no earlier
+  /// operation uses the slot.
   void expose() {
     if (has_two_layouts()) return;  // each peer gets a handle of its block only
     const auto& layout = bound_.layout;
@@ -88,9 +89,10 @@ class operands {
     const signal_line& line = state_.signal_line_from(peer, slot_);
     const std::uint64_t handle = (reads_in ? line.in : line.out).load(std::memory_order_relaxed);
     if (has_two_layouts()) {
-      const plan::layout& there = *bound_.out_layout;  // the block for this rank and its place here have equal lengths
-      const std::size_t begin = there.block(static_cast<std::uint32_t>(peer)).begin;
-      return state_.endpoints().resolve(peer, handle) + (there.begin(what.to_at) - begin) * element_size();
+      // The peer's block for this rank is as long as block `peer` of this rank's `out`, so that offsets are equal.
+      const plan::layout& own_out = *bound_.out_layout;
+      const std::size_t begin = own_out.block(static_cast<std::uint32_t>(peer)).begin;
+      return state_.endpoints().resolve(peer, handle) + (own_out.begin(what.to_at) - begin) * element_size();
     }
     const window_layout& window = state_.layout();
     const std::byte* const base = handle != 0 ? state_.endpoints().resolve(peer, handle)
@@ -100,7 +102,8 @@ class operands {
     return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
   }
 
-  /// Copies what this rank wrote to `out` to the staging memory, if peers read it there.
+  /// Copies what this rank wrote to `out`, elements [first, first + count) of the action's chunks, to the staging memory,
+  /// if peers read it there.
   void copy_to_staging(const plan::action& what, std::size_t first, std::size_t count) noexcept {
     if (stage_out_ == nullptr || what.to != plan::region::out || count == 0) return;
     const std::size_t begin = (bound_.layout.begin(what.to_at) - out_origin_ + first) * element_size();
@@ -118,7 +121,7 @@ class operands {
     return bound_.out + (layout_of(plan::region::out).begin(chunk) - out_origin_) * element_size();
   }
 
-  /// True if the plan loads `where` from peers.
+  /// True if some rank loads region `where` from a peer.
   bool reads_of_peers(plan::region where) const {
     const unsigned lanes = bound_.plan.shape(state_.size()).lanes;
     for (unsigned i = 0; i < lanes; ++i) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory of a step of gradient accumulation: the stored sums, and the gradients of a microbatch that are being
-/// computed or in flight. It depends only on the type of the sums, so accumulators with different reductions share it.
+/// The memory that an accumulator uses between two optimizer steps: the sums, and, unless these are whole on each rank,
+/// the gradients of a microbatch that are being computed or in flight. The class has only the type of the sums as a
+/// template parameter, so that accumulators with different reductions use one instantiation.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -36,7 +37,7 @@ class accumulated_sums : public accumulated_step {
     return formed(b).subspan(layout().of(i).first - layout().bucket(b).first, layout().of(i).size);
   }
 
-  /// The part of bucket `b` that this rank stores.
+  /// The sums of bucket `b` that this rank has at the end of a step.
   std::span<T> result(std::size_t b) noexcept {
     if (rules().keeps_whole) return kept_.elements().subspan(own_range(b).first, own_range(b).size);
     return share().of(kept_.elements(), b);
@@ -45,16 +46,16 @@ class accumulated_sums : public accumulated_step {
  protected:
   void allocate() { kept_ = flat_buffer<T>(rules().keeps_whole ? layout().size() : share().elements(), memory_); }
 
-  /// Memory in which the gradient of a microbatch is computed.
+  /// Memory to which the gradient of the current microbatch is added; with `keeps_whole`, the sums themselves.
   std::span<T> formed(std::size_t b) noexcept {
     if (!rules().keeps_whole) return microbatch_gradients_[b].elements();
     return kept_.elements().subspan(layout().bucket(b).first, layout().bucket(b).size);
   }
-  /// The part of `formed(b)` that this rank has the sum of.
+  /// The part of `formed(b)` whose sum over the ranks this rank gets.
   std::span<T> own(std::size_t b) noexcept {
     return formed(b).subspan(reduced_range(b).first - layout().bucket(b).first, reduced_range(b).size);
   }
-  /// The same part of the stored sums.
+  /// The part of the sums to which `own(b)` is added.
   std::span<T> summed(std::size_t b) noexcept {
     return result(b).subspan(reduced_range(b).first - own_range(b).first, reduced_range(b).size);
   }

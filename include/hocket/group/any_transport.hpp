@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For communicators over a user-defined transport: include this next to the collectives that you call.
+/// For communicators over a user-defined transport: include this header in addition to those of the collectives.
 ///
-/// Headers define their templates over a transport, unless HOCKET_SEPARATE_COMPILATION leaves them to a source that
-/// compiles them only for threads, simulation and UCX. This header always includes the definitions.
+/// With HOCKET_SEPARATE_COMPILATION, headers only declare the templates that have the transport as a parameter, and the
+/// library instantiates them for the transports `local`, `sim` and `ucx`. This header always includes the definitions.
 #pragma once
 
 #include <hocket/collective/host/impl/call.ipp>
