@@ -120,7 +120,7 @@ CONVENTIONS = [
     ("plan", r"\b(shape|length|at)\(int ranks", "See plan::algorithm."),
     ("plan", r"\b(shape|length|at)\(int", "See plan::algorithm."),
     ("shard/array_view", r"^\s+(using|static|constexpr) ", "As in std::mdspan, std::dextents and std::layout_right."),
-    ("shard/rules", r"\bverdict result\(", "Placement of the result, or why there is none, for operands with these placements."),
+    ("shard/rules", r"\brule_result result\(", "Placement of the result, or why there is none, for operands with these placements."),
     ("shard/placement", r"placement value\{", "This placement as a value."),
     ("operation/operations", r"\b(prepare|combine|finish|commutative)\b", "See operation/traits.hpp."),
     ("operation/operations", r"operator\(\)\(", "Combines two elements."),

@@ -18,7 +18,7 @@
 /// @code
 /// struct causal_attention {  // each head alone, time whole
 ///   static constexpr hocket::subscripts labels = "hTd,hTd,hTd->hTd";
-///   static constexpr hocket::verdict result(std::span<const hocket::placement> operands) {
+///   static constexpr hocket::rule_result result(std::span<const hocket::placement> operands) {
 ///     return hocket::nonlinear<"hTd,hTd,hTd->hTd">::result(operands);
 ///   }
 /// };
@@ -33,7 +33,7 @@
 ///   static constexpr hocket::subscripts labels = "bv->b";
 ///   using reduction = hocket::minimum;
 ///   template <class T> static constexpr T initial() { return std::numeric_limits<T>::max(); }   // infinity, if T has it
-///   static constexpr hocket::verdict result(std::span<const hocket::placement> operands) {
+///   static constexpr hocket::rule_result result(std::span<const hocket::placement> operands) {
 ///     return hocket::maximum_over<"bv->b">::result(operands);
 ///   }
 /// };
