@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Plots of a comparison as SVG, which adapt to the width of the window and to dark pages."""
+
+import math
+from html import escape
+
+WIDTH, HEIGHT = 760, 420
+LEFT, RIGHT, TOP, BOTTOM = 64, 190, 36, 44
+COLOURS = ["#0b6bcb", "#d1495b", "#2e8b57", "#b8860b", "#7b52ab", "#00868b", "#a0522d", "#5f6b7a", "#c71585"]
+STYLE = """<style>
+text { font: 12px system-ui, sans-serif; fill: #1f2328 }
+.title { font-size: 15px; font-weight: 600 }
+.axis { stroke: #6e7781; stroke-width: 1 } .grid { stroke: #d0d7de; stroke-width: 1 }
+.line { fill: none; stroke-width: 2 } .ours { stroke-width: 3.5 } .page { fill: #ffffff }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .grid { stroke: #30363d } .page { fill: #0d1117 } }
+</style>
+"""
+
+
+def size_label(size):
+    for unit, name in ((1024 ** 2, "Mi"), (1024, "Ki")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return str(size)
+
+
+class Plot:
+    """Lines over sizes, with logarithmic axes."""
+
+    def __init__(self, title, sizes, least, most):
+        self.sizes = sizes
+        self.low, self.high = math.log10(least), math.log10(most)
+        if self.high - self.low < 0.3:
+            self.low, self.high = self.low - 0.15, self.high + 0.15
+        self.parts = [f'<text class="title" x="{LEFT}" y="22">{escape(title)}</text>\n']
+        self.entries = 0
+
+    def x(self, size):
+        first, last = math.log2(self.sizes[0]), math.log2(self.sizes[-1])
+        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log2(size) - first) / max(last - first, 1e-9)
+
+    def y(self, value):
+        return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - math.log10(value)) / (self.high - self.low)
+
+    def axes(self, unit):
+        for power in range(math.ceil(self.low), math.floor(self.high) + 1):
+            self.level(10 ** power, "grid", f"{10 ** power:g} {unit}".strip())
+        step = max(1, len(self.sizes) // 8)
+        for size in self.sizes[::step]:
+            self.parts.append(f'<text x="{self.x(size):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{size_label(size)}</text>\n')
+        self.parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>\n')
+        self.parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">bytes</text>\n')
+
+    def level(self, value, style, label):
+        y = self.y(value)
+        self.parts.append(f'<line class="{style}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>\n')
+        self.parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>\n')
+
+    def line(self, name, points, colour, ours):
+        if not points:
+            return
+        path = " ".join(f"{self.x(size):.1f},{self.y(value):.1f}" for size, value in points)
+        style = "line ours" if ours else "line"
+        y = TOP + 10 + 20 * self.entries
+        self.entries += 1
+        self.parts.append(f'<polyline class="{style}" stroke="{colour}" points="{path}"/>\n')
+        if len(points) == 1:
+            self.parts.append(f'<circle fill="{colour}" r="4" cx="{self.x(points[0][0]):.1f}" cy="{self.y(points[0][1]):.1f}"/>\n')
+        left = WIDTH - RIGHT + 14
+        self.parts.append(f'<line class="{style}" stroke="{colour}" x1="{left}" x2="{left + 22}" y1="{y}" y2="{y}"/>\n')
+        self.parts.append(f'<text x="{left + 28}" y="{y + 4}">{escape(name)}</text>\n')
+
+    def text(self):
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width: {WIDTH}px">\n{STYLE}'
+                f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>\n{"".join(self.parts)}</svg>\n')
+
+
+def lines_of(cells, names, value_of):
+    """Points by name; sizes without a value are left out."""
+    found = {}
+    for name in names:
+        points = [(cell.size, value_of(cell, name)) for cell in cells]
+        found[name] = [(size, value) for size, value in points if value]
+    return {name: points for name, points in found.items() if points}
+
+
+def draw(title, lines, unit, mark=None):
+    """The picture as text; `mark`: a value at which a line is drawn."""
+    values = [value for points in lines.values() for _, value in points] + ([mark] if mark else [])
+    sizes = sorted({size for points in lines.values() for size, _ in points})
+    plot = Plot(title, sizes, min(values), max(values))
+    plot.axes(unit)
+    if mark:
+        plot.level(mark, "axis", f"{mark:g}")
+    for number, (name, points) in enumerate(lines.items()):
+        plot.line(name, points, COLOURS[number % len(COLOURS)], name.startswith("hocket"))
+    return plot.text()
+
+
+def write_all(cells, results, folder):
+    """The times of each call, and the ratios of all calls, for each cache and way of timing."""
+    cells = [cell for cell in cells if cell.size > 0]
+    names = [peer["name"] for peer in results["peers"]]
+    for cache, timing in dict.fromkeys((cell.cache, cell.timing) for cell in cells):
+        chosen = [cell for cell in cells if (cell.cache, cell.timing) == (cache, timing)]
+        calls = list(dict.fromkeys(cell.call for cell in chosen))
+        for call in calls:
+            lines = lines_of([cell for cell in chosen if cell.call == call], names,
+                             lambda cell, name: cell.rows[name]["median_us"] if name in cell.rows else None)
+            title = f"{call}, {results['ranks']} ranks, {cache} buffers, {timing.replace('_', ' ')}"
+            (folder / f"{call}.{cache}.{timing}.svg").write_text(draw(title, lines, "µs"))
+        for name in (each for each in names if each.startswith("hocket")):
+            lines = {call: [(cell.size, cell.ratio(name)) for cell in chosen if cell.call == call and cell.ratio(name)]
+                     for call in calls}
+            lines = {call: points for call, points in lines.items() if points}
+            if lines:
+                title = f"best peer / {name} (above 1: hocket is ahead), {cache}, {timing.replace('_', ' ')}"
+                (folder / f"ratio.{name}.{cache}.{timing}.svg").write_text(draw(title, lines, "", 1))
