@@ -29,7 +29,7 @@ class board {
   /// Maps `folder`/board, which the driver has created with zeros.
   board(const std::string& folder, int rank, int ranks) : rank_(rank), ranks_(ranks) {
     if (ranks > most_ranks) throw std::invalid_argument("at most 64 ranks can be compared");
-    yields_ = ranks > static_cast<int>(given_cores().size());
+    is_crowded_ = ranks > static_cast<int>(given_cores().size());
     const int file = ::open((folder + "/board").c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) throw std::system_error(errno, std::generic_category(), folder + "/board");
     void* memory = ::mmap(nullptr, sizeof(contents), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -43,6 +43,8 @@ class board {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  /// Returns whether ranks outnumber cores.
+  bool is_crowded() const { return is_crowded_; }
 
   /// Waits until all ranks have called this. Yields the core if ranks outnumber cores.
   void sync() {
@@ -50,7 +52,7 @@ class board {
     contents_->lines[rank_].epoch.store(target, std::memory_order_release);
     for (int other = 0; other < ranks_; ++other) {
       for (int polls = 0; contents_->lines[other].epoch.load(std::memory_order_acquire) < target; ++polls) {
-        if (yields_ || polls > 10'000) {
+        if (is_crowded_ || polls > 10'000) {
           yield();
         } else {
           pause();
@@ -93,7 +95,7 @@ class board {
 
   int rank_;
   int ranks_;
-  bool yields_ = false;
+  bool is_crowded_ = false;
   std::uint64_t epoch_ = 0;
   contents* contents_ = nullptr;
 };

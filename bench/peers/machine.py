@@ -102,7 +102,7 @@ class Limits:
 
     def measure(self, wanted):
         """Measures these (threads, bytes); raises peers.Missing if that fails."""
-        command = [peers.RELEASE / "limit", *(f"{threads}:{size}" for threads, size in sorted(wanted))]
+        command = [peers.PROGRAMS / "limit", *(f"{threads}:{size}" for threads, size in sorted(wanted))]
         environment = {**os.environ, "HOCKET_COMPARE_CORES": ",".join(str(core) for core in self.cores)}
         for line in peers.run(command, 120, "measuring the limits of the machine", env=environment).splitlines():
             self.add(json.loads(line))

@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = ROOT / "build/compare"
 LOOPS = BUILD / "loops"
-RELEASE = ROOT / "build/release/bench/peers"
+PROGRAMS = ROOT / "build/release/bench/peers"  # built by CMake
 
 
 class Missing(Exception):
@@ -48,9 +48,10 @@ def compile_loop(name, compiler, source, flags=(), environment=None):
 
 
 class Peer:
-    """One library. `name` is its name on the command line and in the results."""
+    """One library. `name` is its name on the command line and in the results, `column` in tables."""
 
     name = ""
+    column = ""
     title = ""
     origin = ""  # where it is installed from
     is_hocket = False
@@ -65,6 +66,10 @@ class Peer:
     def variables(self, crowded):
         """Environment variables; `crowded`: ranks outnumber cores."""
         return {}
+
+    def files_in(self, folder):
+        """Variables that put temporary files in a folder, which is removed even if the processes are killed."""
+        return {"TMPDIR": folder}
 
     def options(self, crowded):
         """Options of the launcher."""
@@ -86,16 +91,19 @@ class Hocket(Peer):
 
     def __init__(self, buffers):
         self.buffers = buffers
+        self.column = "hocket" if buffers == "own" else "allocated"
         self.name = "hocket" if buffers == "own" else "hocket_allocated"
         self.title = "hocket, own buffers" if buffers == "own" else "hocket, buffers of hocket::allocate"
-        self.program = RELEASE / "hocket_loop"
 
     def prepare(self, install):
-        if not self.program.exists():
-            raise Missing("build/release/bench/peers/hocket_loop is not built: it needs UCX (libucx-dev)")
+        if not (PROGRAMS / "hocket_loop").exists():
+            raise Missing("its loop is not built, which needs UCX (libucx-dev)")
 
     def command(self, folder, ranks, crowded):
-        return [self.program, folder, ranks, self.buffers]
+        return [PROGRAMS / "hocket_loop", folder, ranks, self.buffers]
+
+    def setting(self, crowded):
+        return "defaults; yields if ranks outnumber cores; pinned after it has connected, because it counts its usable cores"
 
 
 class Mpi(Peer):
@@ -133,6 +141,7 @@ class PipMpi(Mpi):
     def install(self):
         print(f"installing {self.title}", flush=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+        (LOOPS / self.name).unlink(missing_ok=True)
         venv.create(self.folder, with_pip=True)
         run([self.folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
              *self.requirements], 600, "pip install " + " ".join(self.requirements))
@@ -160,7 +169,7 @@ class IntelMpi(PipMpi):
         return " ".join(f"{key}={value}" for key, value in shown.items())
 
 
-# Open MPI finds out itself that ranks outnumber cores only from its own count of slots.
+# Open MPI detects that ranks outnumber cores from its own count of slots only, so yielding is set.
 def open_mpi_options(crowded, shared_memory, oversubscribe):
     chosen = ["--bind-to", "none", *oversubscribe, "--mca", "pml", "ob1", "--mca", "btl", f"self,{shared_memory}"]
     return [*chosen, "--mca", "mpi_yield_when_idle", "1" if crowded else "0"]
@@ -179,6 +188,9 @@ class OpenMpi5(PipMpi):
 
     def variables(self, crowded):
         return {**ROOT_USER, "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def files_in(self, folder):
+        return {"TMPDIR": folder, "OMPI_MCA_btl_sm_backing_directory": folder}
 
     def options(self, crowded):
         return open_mpi_options(crowded, "sm", ["--map-by", ":OVERSUBSCRIBE"])
@@ -232,6 +244,9 @@ class OpenMpi4(DebianMpi):
 
     def variables(self, crowded):
         return ROOT_USER
+
+    def files_in(self, folder):
+        return {"TMPDIR": folder, "OMPI_MCA_btl_vader_backing_directory": folder}
 
     def options(self, crowded):
         return open_mpi_options(crowded, "vader", ["--oversubscribe"])

@@ -27,25 +27,45 @@ class Rank:
         self.connection = connection
         self.text = b""
 
-    def read(self, until):
-        """The next answer. Raises Failed if the rank has ended, or at the time `until`."""
-        while b"\n" not in self.text:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self.connection], [], [], left)[0]:
-                raise Failed("no answer in time")
-            received = self.connection.recv(65536)
-            if not received:
-                raise Failed("a rank has ended")
-            self.text += received
+    def receive(self):
+        """Receives what has arrived. Returns an answer if one is complete, otherwise None."""
+        received = self.connection.recv(65536)
+        if not received:
+            raise Failed("a rank has ended")
+        self.text += received
+        if b"\n" not in self.text:
+            return None
         line, self.text = self.text.split(b"\n", 1)
         return json.loads(line)
+
+
+def answers_of(ranks, until):
+    """One answer of each rank. Raises Failed if a rank reports an error or has ended, or at the time `until`."""
+    answers = {}
+    while len(answers) < len(ranks):
+        waiting = {rank.connection: number for number, rank in enumerate(ranks) if number not in answers}
+        ready = select.select(list(waiting), [], [], max(0, until - time.monotonic()))[0]
+        if not ready:
+            raise Failed(f"no answer of rank {', '.join(str(number) for number in waiting.values())} in time")
+        for connection in ready:
+            number = waiting[connection]
+            try:
+                answer = ranks[number].receive()
+            except (Failed, OSError):
+                raise Failed(f"rank {number} has ended") from None
+            if answer is not None and "error" in answer:
+                raise Failed(f"rank {number}: {answer['error']}")
+            if answer is not None:
+                answers[number] = answer
+    return [answers[number] for number in range(len(ranks))]
 
 
 class Processes:
     """Starts the ranks of a peer, and passes commands to them."""
 
-    def __init__(self, peer, ranks, cores):
+    def __init__(self, peer, ranks, cores, fault=None):
         self.peer = peer
+        self.fault = fault
         self.ranks = []
         self.pids = []
         self.version = ""
@@ -68,7 +88,10 @@ class Processes:
             listener.listen(ranks)
             crowded = ranks > len(cores)
             variables = {key: str(value) for key, value in self.peer.variables(crowded).items()}
+            variables.update(self.peer.files_in(self.folder))
             variables["HOCKET_COMPARE_CORES"] = ",".join(str(core) for core in cores)
+            if self.fault:
+                variables["HOCKET_COMPARE_FAULT"] = self.fault
             command = [str(each) for each in self.peer.command(self.folder, ranks, crowded)]
             self.process = subprocess.Popen(command, env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, start_new_session=True)
@@ -81,7 +104,7 @@ class Processes:
         while len(connected) < ranks:
             try:
                 rank = Rank(listener.accept()[0])
-                hello = rank.read(until)
+                hello = answers_of([rank], until)[0]
                 connected[hello["rank"]] = rank
                 self.pids.append(hello["process"])
                 self.version = hello["version"]
@@ -98,12 +121,9 @@ class Processes:
             for rank in self.ranks:
                 rank.connection.sendall(command.encode() + b"\n")
             until = time.monotonic() + seconds
-            answers = [rank.read(until) for rank in self.ranks]
+            answers = answers_of(self.ranks, until)
         except (Failed, OSError) as problem:
             raise Failed(self.reason(f"{problem} ({command})")) from None
-        for answer in answers:
-            if "error" in answer:
-                raise Failed(self.reason(f"{answer['error']} ({command})"))
         wrong = sum(answer.get("wrong", 0) for answer in answers)
         return {**answers[0], "wrong": wrong}
 
@@ -130,11 +150,29 @@ class Processes:
         for rank in self.ranks:
             rank.connection.close()
         if self.process is not None and self.process.poll() is None:
+            left_behind = self.shared_files()
             for pid in self.pids:
                 self.signal(os.kill, pid)
+            try:  # launchers remove their files when their processes have ended
+                self.process.wait(3)
+            except subprocess.TimeoutExpired:
+                pass
             self.signal(os.killpg, self.process.pid)
             self.process.wait()
+            for each in left_behind:
+                each.unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def shared_files(self):
+        """The files of shared memory that the ranks have mapped, which they can't remove when they are killed."""
+        found = set()
+        for pid in self.pids:
+            try:
+                maps = Path(f"/proc/{pid}/maps").read_text()
+            except OSError:
+                continue
+            found.update(line.split(maxsplit=5)[5] for line in maps.splitlines() if " /dev/shm/" in line)
+        return [Path(each) for each in found if not each.endswith(" (deleted)")]
 
     @staticmethod
     def signal(send, target):

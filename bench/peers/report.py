@@ -62,7 +62,8 @@ def cells_of(results):
         key = row["call"], row["bytes"], row["cache"], row["timing"]
         cell = cells.setdefault(key, Cell(*key))
         cell.rows[row["peer"]] = row
-        cell.limit_us = limits.get((row["call"], row["bytes"]))
+        if row["cache"] == "warm":  # the limit is that of warm buffers
+            cell.limit_us = limits.get((row["call"], row["bytes"]))
     return list(cells.values())
 
 
@@ -102,13 +103,14 @@ def conditions(results):
     return "\n".join(lines) + "\n"
 
 
-def table_of(cells, names):
-    """Median and 99th percentile in microseconds of each peer, and the ratios."""
+def table_of(cells, columns):
+    """Median and 99th percentile in microseconds of each peer, and the ratios. `columns`: titles by name of the peer."""
+    names = list(columns)
     ours = [name for name in names if name.startswith("hocket")]
     head = ["bytes"]
     for name in names:
-        head += [name, "p99"]
-    head += ["best peer", *("best/" + name for name in ours), *("limit/" + name for name in ours)]
+        head += [columns[name], "p99"]
+    head += ["best peer", *("best/" + columns[name] for name in ours), *("limit/" + columns[name] for name in ours)]
     lines = []
     for cell in cells:
         line = ["" if cell.call == "barrier" else size_text(cell.size)]
@@ -160,11 +162,11 @@ def our_names(results):
 
 def as_text(results):
     cells = cells_of(results)
-    names = [peer["name"] for peer in results["peers"] if any(peer["name"] in cell.rows for cell in cells)]
+    columns = {peer["name"]: peer["column"] for peer in results["peers"] if any(peer["name"] in cell.rows for cell in cells)}
     text = conditions(results) + "\nMedians and 99th percentiles in microseconds\n"
     for cache, call, timing in unique((cell.cache, cell.call, cell.timing) for cell in cells):
         chosen = [cell for cell in cells if (cell.cache, cell.call, cell.timing) == (cache, call, timing)]
-        text += f"\n{call}, {cache} buffers, {TIMING_TITLES[timing]}\n" + table_of(chosen, names)
+        text += f"\n{call}, {cache} buffers, {TIMING_TITLES[timing]}\n" + table_of(chosen, columns)
     return text + "\n" + summary_text({name: ratios_of(cells, name) for name in our_names(results)})
 
 
