@@ -7,7 +7,6 @@ peers takes a fraction of a second, and whatever changes slowly on the machine a
 
 import argparse
 import datetime
-import os
 import re
 import statistics
 import subprocess
@@ -25,7 +24,7 @@ from processes import Failed, Processes  # noqa: E402
 CALLS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "barrier", "ping_pong", "exchange"]
 DIVIDING = ("reduce_scatter", "all_gather", "all_to_all")
 TIMINGS = ["back_to_back", "separated"]
-UNITS = {"": 1, "B": 1, "K": 1024, "KI": 1024, "KIB": 1024, "M": 1024 ** 2, "MI": 1024 ** 2, "MIB": 1024 ** 2}
+UNITS = {"": 1, "B": 1, "K": 1024, "KI": 1024, "KIB": 1024, "M": 1024**2, "MI": 1024**2, "MIB": 1024**2}
 
 
 def size_of(text):
@@ -56,33 +55,53 @@ def names_of(allowed):
             if name not in allowed:
                 raise argparse.ArgumentTypeError(f"'{name}' must be one of {', '.join(allowed)}")
         return names
+
     return parse
 
 
 def read_command_line():
     known = [peer.name for peer in peers.all_peers()]
     parser = argparse.ArgumentParser(
-        prog="./dev compare", formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="./dev compare",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measures hocket's calls between processes of this host beside other libraries.",
-        epilog="docs/performance.md describes what is measured, and how to read the results.")
+        epilog="docs/performance.md describes what is measured, and how to read the results.",
+    )
     parser.add_argument("--ranks", type=int, default=2, help="number of processes (2); rank r runs on core r mod cores")
-    parser.add_argument("--sizes", type=sizes_of, default=None,
-                        help="bytes, FIRST:LAST by powers of two or a list (8:64M)")
+    parser.add_argument(
+        "--sizes", type=sizes_of, default=None, help="bytes, FIRST:LAST by powers of two or a list (8:64M)"
+    )
     parser.add_argument("--calls", type=names_of(CALLS), default=CALLS, help=", ".join(CALLS) + "; all")
     parser.add_argument("--peers", type=names_of(known), default=None, help=", ".join(known) + "; all")
-    parser.add_argument("--buffers", choices=["warm", "cold", "both"], default="warm",
-                        help="cold: each call uses other buffers, which together exceed the last-level cache")
+    parser.add_argument(
+        "--buffers",
+        choices=["warm", "cold", "both"],
+        default="warm",
+        help="cold: each call uses other buffers, which together exceed the last-level cache",
+    )
     parser.add_argument("--rounds", type=int, default=5, help="times that each peer has its turn at each size (5)")
-    parser.add_argument("--budget", type=float, default=None,
-                        help="milliseconds of one measurement (12; 40 if ranks outnumber cores)")
+    parser.add_argument(
+        "--budget", type=float, default=None, help="milliseconds of one measurement (12; 40 if ranks outnumber cores)"
+    )
     parser.add_argument("--minutes", type=float, default=8, help="makes fewer rounds rather than take longer (8)")
-    parser.add_argument("--out", type=Path, default=peers.BUILD / "results", help="folder for results (build/compare/results)")
-    parser.add_argument("--patience", type=float, default=20, help="seconds after which a peer that does not answer has failed (20)")
+    parser.add_argument(
+        "--out", type=Path, default=peers.BUILD / "results", help="folder for results (build/compare/results)"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=20, help="seconds after which a peer that does not answer has failed (20)"
+    )
     parser.add_argument("--quick", action="store_true", help="few sizes and rounds: about a minute")
-    parser.add_argument("--installed", action="store_true", help="install nothing; leave out peers that are not installed")
+    parser.add_argument(
+        "--installed", action="store_true", help="install nothing; leave out peers that are not installed"
+    )
     parser.add_argument("--list", action="store_true", help="list the peers and their settings, and end")
-    parser.add_argument("--summary", nargs="+", type=Path, metavar="JSON",
-                        help="print the medians of the ratios of these results, and end")
+    parser.add_argument(
+        "--summary",
+        nargs="+",
+        type=Path,
+        metavar="JSON",
+        help="print the medians of the ratios of these results, and end",
+    )
     parser.add_argument("--programs", type=Path, default=peers.PROGRAMS, help=argparse.SUPPRESS)
     parser.add_argument("--fault", default=":", help=argparse.SUPPRESS)  # PEER:KIND, for tests
     wanted = parser.parse_args()
@@ -98,7 +117,11 @@ def check(parser, wanted):
     if wanted.rounds < 1 or wanted.budget <= 0 or wanted.minutes <= 0:
         parser.error("--rounds, --budget and --minutes must be greater than 0")
     if wanted.quick:
-        wanted.rounds, wanted.budget, wanted.minutes = min(wanted.rounds, 2), wanted.budget / 4, min(wanted.minutes, 0.7)
+        wanted.rounds, wanted.budget, wanted.minutes = (
+            min(wanted.rounds, 2),
+            wanted.budget / 4,
+            min(wanted.minutes, 0.7),
+        )
     if wanted.sizes is None:
         wanted.sizes = sizes_of("8,1K,64K,1M" if wanted.quick else "8:64M")
 
@@ -126,9 +149,9 @@ class Comparison:
     def __init__(self, wanted, ready, reasons):
         self.wanted = wanted
         self.peers = ready
-        self.reasons = reasons      # why peers are left out or have failed, by name
+        self.reasons = reasons  # why peers are left out or have failed, by name
         self.versions = {}
-        self.found = {}             # (call, bytes, cache, peer, timing): answers of the rounds
+        self.found = {}  # (call, bytes, cache, peer, timing): answers of the rounds
         self.wrong = []
         self.limits = machine.Limits(machine.cores())
         self.begin = time.monotonic()
@@ -147,17 +170,26 @@ class Comparison:
         return {"warm": ["warm"], "cold": ["cold"], "both": ["warm", "cold"]}[self.wanted.buffers]
 
     def plan(self):
-        return [(cache, call) for cache in self.caches() for call in self.wanted.calls
-                if cache == "warm" or call != "barrier"]
+        return [
+            (cache, call)
+            for cache in self.caches()
+            for call in self.wanted.calls
+            if cache == "warm" or call != "barrier"
+        ]
 
     def most_bytes(self, cache):
         """The largest size whose buffers fit in memory for all peers."""
         cold = 2 * machine.last_level_cache() if cache == "cold" else 0
         most = max(self.wanted.sizes)
-        while most > 1024 and 2 * (max(most, cold) + most) * self.wanted.ranks * len(self.peers) > 0.8 * machine.available_memory():
+        while (
+            most > 1024
+            and 2 * (max(most, cold) + most) * self.wanted.ranks * len(self.peers) > 0.8 * machine.available_memory()
+        ):
             most //= 2
         if most < max(self.wanted.sizes):
-            print(f"sizes above {report.size_text(most)} are left out: the buffers of all peers would not fit in memory")
+            print(
+                f"sizes above {report.size_text(most)} are left out: the buffers of all peers would not fit in memory"
+            )
         return most, cold
 
     # ---- measuring ----
@@ -170,8 +202,11 @@ class Comparison:
         self.measure_limits()
 
     def measure_limits(self):
-        copies = {machine.copies_of(call, size, self.wanted.ranks) for call in self.wanted.calls
-                  for size in self.sizes_for(call)}
+        copies = {
+            machine.copies_of(call, size, self.wanted.ranks)
+            for call in self.wanted.calls
+            for size in self.sizes_for(call)
+        }
         try:
             self.limits.measure({each for each in copies if each and each[1] > 0})
         except peers.Missing as problem:
@@ -179,8 +214,10 @@ class Comparison:
 
     def shares(self, plan):
         """The shares of the time that is left, by size, for the first call of the plan."""
+
         def weight(size):
-            return 1 + size / 2 ** 22
+            return 1 + size / 2**22
+
         everything = sum(weight(size) for _, call in plan for size in self.sizes_for(call))
         return {size: weight(size) / everything for size in self.sizes_for(plan[0][1])}
 
@@ -271,34 +308,72 @@ class Comparison:
     def results(self, load):
         rows = []
         for (call, size, cache, name, timing), answers in self.found.items():
-            rows.append({"call": call, "bytes": size, "cache": cache, "peer": name, "timing": timing,
-                         "median_us": statistics.median(each["median_us"] for each in answers),
-                         "p99_us": statistics.median(each["p99_us"] for each in answers),
-                         "minimum_us": min(each["minimum_us"] for each in answers),
-                         "samples": sum(each["samples"] for each in answers), "batch": answers[-1]["batch"],
-                         "rounds_us": [each["median_us"] for each in answers]})
+            rows.append(
+                {
+                    "call": call,
+                    "bytes": size,
+                    "cache": cache,
+                    "peer": name,
+                    "timing": timing,
+                    "median_us": statistics.median(each["median_us"] for each in answers),
+                    "p99_us": statistics.median(each["p99_us"] for each in answers),
+                    "minimum_us": min(each["minimum_us"] for each in answers),
+                    "samples": sum(each["samples"] for each in answers),
+                    "batch": answers[-1]["batch"],
+                    "rounds_us": [each["median_us"] for each in answers],
+                }
+            )
         crowded = self.wanted.ranks > len(machine.cores())
-        about = [{"name": peer.name, "column": peer.column or peer.name, "title": peer.title, "version": self.versions.get(peer.name, ""),
-                  "origin": peer.origin, "setting": peer.setting(crowded), "is_hocket": peer.is_hocket}
-                 for peer in self.peers]
-        limits = [{"call": call, "bytes": size, "us": self.limits.time_of(call, size, self.wanted.ranks)}
-                  for call in self.wanted.calls for size in self.sizes_for(call)
-                  if self.limits.time_of(call, size, self.wanted.ranks)]
-        return {"format": "hocket-compare 1", "date": datetime.datetime.now().isoformat(timespec="seconds"),
-                "commit": commit(), "machine": machine.describe(), "ranks": self.wanted.ranks, "load": load,
-                "seconds": round(time.monotonic() - self.begin), "round_trip_us": self.limits.round_trip_us,
-                "peers": about, "left_out": self.reasons, "wrong": self.wrong, "limits": limits, "rows": rows}
+        about = [
+            {
+                "name": peer.name,
+                "column": peer.column or peer.name,
+                "title": peer.title,
+                "version": self.versions.get(peer.name, ""),
+                "origin": peer.origin,
+                "setting": peer.setting(crowded),
+                "is_hocket": peer.is_hocket,
+            }
+            for peer in self.peers
+        ]
+        limits = [
+            {"call": call, "bytes": size, "us": self.limits.time_of(call, size, self.wanted.ranks)}
+            for call in self.wanted.calls
+            for size in self.sizes_for(call)
+            if self.limits.time_of(call, size, self.wanted.ranks)
+        ]
+        return {
+            "format": "hocket-compare 1",
+            "date": datetime.datetime.now().isoformat(timespec="seconds"),
+            "commit": commit(),
+            "machine": machine.describe(),
+            "ranks": self.wanted.ranks,
+            "load": load,
+            "seconds": round(time.monotonic() - self.begin),
+            "round_trip_us": self.limits.round_trip_us,
+            "peers": about,
+            "left_out": self.reasons,
+            "wrong": self.wrong,
+            "limits": limits,
+            "rows": rows,
+        }
 
 
 def commit():
-    done = subprocess.run(["git", "-C", str(peers.ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "-C", str(peers.ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
 def warn_if_busy(when):
     used = machine.cores_in_use()
     if used > 0.1:
-        print(f"\nWARNING: other programs use {used:.1f} cores {when}. The figures are unreliable.\n", file=sys.stderr, flush=True)
+        print(
+            f"\nWARNING: other programs use {used:.1f} cores {when}. The figures are unreliable.\n",
+            file=sys.stderr,
+            flush=True,
+        )
     return round(used, 2)
 
 

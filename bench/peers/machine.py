@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import re
-import subprocess
 import time
 from pathlib import Path
 
@@ -26,9 +25,14 @@ def cores():
 def describe():
     processor = re.search(r"^model name\s*: (.*)$", read("/proc/cpuinfo"), re.M)
     memory = re.search(r"^MemTotal:\s*(\d+)", read("/proc/meminfo"), re.M)
-    return {"processor": processor.group(1) if processor else platform.machine(), "cores": len(cores()),
-            "kernel": platform.release(), "memory_bytes": int(memory.group(1)) * 1024 if memory else 0,
-            "last_level_cache_bytes": last_level_cache(), "governor": governor()}
+    return {
+        "processor": processor.group(1) if processor else platform.machine(),
+        "cores": len(cores()),
+        "kernel": platform.release(),
+        "memory_bytes": int(memory.group(1)) * 1024 if memory else 0,
+        "last_level_cache_bytes": last_level_cache(),
+        "governor": governor(),
+    }
 
 
 def governor():
@@ -37,8 +41,8 @@ def governor():
 
 def last_level_cache():
     sizes = [read(each) for each in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
-    units = {"K": 1024, "M": 1024 ** 2}
-    return max([int(size[:-1]) * units[size[-1]] for size in sizes if size[-1:] in units], default=32 * 1024 ** 2)
+    units = {"K": 1024, "M": 1024**2}
+    return max([int(size[:-1]) * units[size[-1]] for size in sizes if size[-1:] in units], default=32 * 1024**2)
 
 
 def available_memory():

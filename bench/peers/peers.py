@@ -23,8 +23,16 @@ class Missing(Exception):
 def run(command, seconds, what, **more):
     """Runs a command; raises Missing with the end of its output if it fails."""
     try:
-        done = subprocess.run([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=seconds, **more)
+        done = subprocess.run(
+            [str(each) for each in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            **more,
+        )
     except subprocess.TimeoutExpired:
         raise Missing(f"{what} took more than {seconds} s") from None
     except OSError as problem:
@@ -42,8 +50,12 @@ def compile_loop(name, compiler, source, flags=(), environment=None):
     newest = max(each.stat().st_mtime for each in HERE.glob("*.[ch]pp"))
     if not program.exists() or program.stat().st_mtime < newest:
         LOOPS.mkdir(parents=True, exist_ok=True)
-        run([compiler, "-std=c++20", "-O2", "-DNDEBUG", HERE / source, "-o", program, *flags], 300,
-            f"compiling {source}", env=environment)
+        run(
+            [compiler, "-std=c++20", "-O2", "-DNDEBUG", HERE / source, "-o", program, *flags],
+            300,
+            f"compiling {source}",
+            env=environment,
+        )
     return program
 
 
@@ -135,16 +147,31 @@ class PipMpi(Mpi):
             self.install()
             mark.touch()
         path = f"{self.folder / 'bin'}:{os.environ.get('PATH', '')}"
-        compile_loop(self.name, self.folder / "bin/mpicxx", "mpi_loop.cpp",
-                     environment={**os.environ, **self.variables(False), "PATH": path})
+        compile_loop(
+            self.name,
+            self.folder / "bin/mpicxx",
+            "mpi_loop.cpp",
+            environment={**os.environ, **self.variables(False), "PATH": path},
+        )
 
     def install(self):
         print(f"installing {self.title}", flush=True)
         shutil.rmtree(self.folder, ignore_errors=True)
         (LOOPS / self.name).unlink(missing_ok=True)
         venv.create(self.folder, with_pip=True)
-        run([self.folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-             *self.requirements], 600, "pip install " + " ".join(self.requirements))
+        run(
+            [
+                self.folder / "bin/python",
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                *self.requirements,
+            ],
+            600,
+            "pip install " + " ".join(self.requirements),
+        )
 
 
 class IntelMpi(PipMpi):
@@ -157,15 +184,20 @@ class IntelMpi(PipMpi):
 
     def variables(self, crowded):
         root = self.folder
-        chosen = {"I_MPI_ROOT": root, "LD_LIBRARY_PATH": f"{root}/lib:{root}/lib/release", "I_MPI_FABRICS": "shm",
-                  "I_MPI_PIN": "0"}
+        chosen = {
+            "I_MPI_ROOT": root,
+            "LD_LIBRARY_PATH": f"{root}/lib:{root}/lib/release",
+            "I_MPI_FABRICS": "shm",
+            "I_MPI_PIN": "0",
+        }
         if crowded:
             chosen["I_MPI_THREAD_YIELD"] = "3"  # sched_yield
         return chosen
 
     def setting(self, crowded):
-        shown = {key: value for key, value in self.variables(crowded).items()
-                 if key not in ("I_MPI_ROOT", "LD_LIBRARY_PATH")}
+        shown = {
+            key: value for key, value in self.variables(crowded).items() if key not in ("I_MPI_ROOT", "LD_LIBRARY_PATH")
+        }
         return " ".join(f"{key}={value}" for key, value in shown.items())
 
 

@@ -18,7 +18,7 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 
 
 def size_label(size):
-    for unit, name in ((1024 ** 2, "Mi"), (1024, "Ki")):
+    for unit, name in ((1024**2, "Mi"), (1024, "Ki")):
         if size >= unit:
             return f"{size // unit} {name}"
     return str(size)
@@ -44,12 +44,18 @@ class Plot:
 
     def axes(self, unit):
         for power in range(math.ceil(self.low), math.floor(self.high) + 1):
-            self.level(10 ** power, "grid", f"{10 ** power:g} {unit}".strip())
+            self.level(10**power, "grid", f"{10 ** power:g} {unit}".strip())
         step = max(1, len(self.sizes) // 8)
         for size in self.sizes[::step]:
-            self.parts.append(f'<text x="{self.x(size):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{size_label(size)}</text>\n')
-        self.parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>\n')
-        self.parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">bytes</text>\n')
+            self.parts.append(
+                f'<text x="{self.x(size):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{size_label(size)}</text>\n'
+            )
+        self.parts.append(
+            f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>\n'
+        )
+        self.parts.append(
+            f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">bytes</text>\n'
+        )
 
     def level(self, value, style, label):
         y = self.y(value)
@@ -65,14 +71,18 @@ class Plot:
         self.entries += 1
         self.parts.append(f'<polyline class="{style}" stroke="{colour}" points="{path}"/>\n')
         if len(points) == 1:
-            self.parts.append(f'<circle fill="{colour}" r="4" cx="{self.x(points[0][0]):.1f}" cy="{self.y(points[0][1]):.1f}"/>\n')
+            self.parts.append(
+                f'<circle fill="{colour}" r="4" cx="{self.x(points[0][0]):.1f}" cy="{self.y(points[0][1]):.1f}"/>\n'
+            )
         left = WIDTH - RIGHT + 14
         self.parts.append(f'<line class="{style}" stroke="{colour}" x1="{left}" x2="{left + 22}" y1="{y}" y2="{y}"/>\n')
         self.parts.append(f'<text x="{left + 28}" y="{y + 4}">{escape(name)}</text>\n')
 
     def text(self):
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width: {WIDTH}px">\n{STYLE}'
-                f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>\n{"".join(self.parts)}</svg>\n')
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width: {WIDTH}px">\n{STYLE}'
+            f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>\n{"".join(self.parts)}</svg>\n'
+        )
 
 
 def lines_of(cells, names, value_of):
@@ -105,13 +115,18 @@ def write_all(cells, results, folder):
         chosen = [cell for cell in cells if (cell.cache, cell.timing) == (cache, timing)]
         calls = list(dict.fromkeys(cell.call for cell in chosen))
         for call in calls:
-            lines = lines_of([cell for cell in chosen if cell.call == call], names,
-                             lambda cell, name: cell.rows[name]["median_us"] if name in cell.rows else None)
+            lines = lines_of(
+                [cell for cell in chosen if cell.call == call],
+                names,
+                lambda cell, name: cell.rows[name]["median_us"] if name in cell.rows else None,
+            )
             title = f"{call}, {results['ranks']} ranks, {cache} buffers, {timing.replace('_', ' ')}"
             (folder / f"{call}.{cache}.{timing}.svg").write_text(draw(title, lines, "µs"))
         for name in (each for each in names if each.startswith("hocket")):
-            lines = {call: [(cell.size, cell.ratio(name)) for cell in chosen if cell.call == call and cell.ratio(name)]
-                     for call in calls}
+            lines = {
+                call: [(cell.size, cell.ratio(name)) for cell in chosen if cell.call == call and cell.ratio(name)]
+                for call in calls
+            }
             lines = {call: points for call, points in lines.items() if points}
             if lines:
                 title = f"best peer / {name} (above 1: hocket is ahead), {cache}, {timing.replace('_', ' ')}"

@@ -93,8 +93,14 @@ class Processes:
             if self.fault:
                 variables["HOCKET_COMPARE_FAULT"] = self.fault
             command = [str(each) for each in self.peer.command(self.folder, ranks, crowded)]
-            self.process = subprocess.Popen(command, env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command,
+                env={**os.environ, **variables},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
             self.accept(listener, ranks)
 
     def accept(self, listener, ranks):

@@ -15,7 +15,7 @@ TIMING_TITLES = {"back_to_back": "back to back", "separated": "with an untimed b
 
 
 def size_text(size):
-    for unit, name in ((1024 ** 2, "Mi"), (1024, "Ki")):
+    for unit, name in ((1024**2, "Mi"), (1024, "Ki")):
         if size >= unit and size % unit == 0:
             return f"{size // unit} {name}"
     return str(size)
@@ -76,18 +76,27 @@ def table(head, lines):
     widths = [max(len(str(line[i])) for line in [head, *lines]) for i in range(len(head))]
     text = ""
     for line in [head, *lines]:
-        text += "  ".join(f"{cell:<{width}}" if i == 0 else f"{cell:>{width}}"
-                          for i, (cell, width) in enumerate(zip(line, widths))).rstrip() + "\n"
+        text += (
+            "  ".join(
+                f"{cell:<{width}}" if i == 0 else f"{cell:>{width}}"
+                for i, (cell, width) in enumerate(zip(line, widths))
+            ).rstrip()
+            + "\n"
+        )
     return text
 
 
 def conditions(results):
     here = results["machine"]
     load = results["load"]
-    lines = [f"{results['ranks']} processes on {here['cores']} cores of {here['processor']}, Linux {here['kernel']}, "
-             f"{results['date']}, commit {results['commit']}, {results['seconds']} s"]
+    lines = [
+        f"{results['ranks']} processes on {here['cores']} cores of {here['processor']}, Linux {here['kernel']}, "
+        f"{results['date']}, commit {results['commit']}, {results['seconds']} s"
+    ]
     if results["round_trip_us"]:
-        lines.append(f"round trip of one cache line between two pinned threads: {1000 * results['round_trip_us']:.0f} ns")
+        lines.append(
+            f"round trip of one cache line between two pinned threads: {1000 * results['round_trip_us']:.0f} ns"
+        )
     for when in ("before", "after"):
         used = load.get(f"cores_in_use_{when}", 0)
         if used > 0.1:
@@ -99,7 +108,9 @@ def conditions(results):
     for name, reason in results["left_out"].items():
         lines.append(f"{name}, left out or failed: {reason}")
     for each in results["wrong"]:
-        lines.append(f"WRONG RESULT: {each['peer']}, {each['call']} of {each['bytes']} bytes, {each['elements']} elements")
+        lines.append(
+            f"WRONG RESULT: {each['peer']}, {each['call']} of {each['bytes']} bytes, {each['elements']} elements"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -142,7 +153,9 @@ def summary_table(ratios, title):
     for number, size in enumerate(sizes):
         cells = [ratio_text(ratios.get((call, 0 if call == "barrier" and number == 0 else size))) for call in calls]
         lines.append([size_text(size), *cells])
-    lines.append(["mean", *(ratio_text(mean_of([ratio for (of, _), ratio in ratios.items() if of == call])) for call in calls)])
+    lines.append(
+        ["mean", *(ratio_text(mean_of([ratio for (of, _), ratio in ratios.items() if of == call])) for call in calls)]
+    )
     behind = sum(ratio < BEHIND for ratio in ratios.values())
     return f"{title}: behind (below {BEHIND}) in {behind} of {len(ratios)}\n" + table(["bytes", *calls], lines)
 
@@ -151,7 +164,9 @@ def summary_text(ratios_by_name):
     text = "Time of the best peer divided by that of hocket; above 1, hocket is ahead\n\n"
     for name, ratios in ratios_by_name.items():
         for cache, timing in unique((cache, timing) for cache, timing, _, _ in ratios):
-            chosen = {(call, size): ratio for (of, way, call, size), ratio in ratios.items() if (of, way) == (cache, timing)}
+            chosen = {
+                (call, size): ratio for (of, way, call, size), ratio in ratios.items() if (of, way) == (cache, timing)
+            }
             text += summary_table(chosen, f"{name}, {cache} buffers, {TIMING_TITLES[timing]}") + "\n"
     return text
 
@@ -162,7 +177,9 @@ def our_names(results):
 
 def as_text(results):
     cells = cells_of(results)
-    columns = {peer["name"]: peer["column"] for peer in results["peers"] if any(peer["name"] in cell.rows for cell in cells)}
+    columns = {
+        peer["name"]: peer["column"] for peer in results["peers"] if any(peer["name"] in cell.rows for cell in cells)
+    }
     text = conditions(results) + "\nMedians and 99th percentiles in microseconds\n"
     for cache, call, timing in unique((cell.cache, cell.call, cell.timing) for cell in cells):
         chosen = [cell for cell in cells if (cell.cache, cell.call, cell.timing) == (cache, call, timing)]
@@ -173,14 +190,41 @@ def as_text(results):
 def as_csv(results):
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["call", "bytes", "cache", "timing", "peer", "median_us", "p99_us", "minimum_us", "samples", "best_peer",
-                     "ratio", "limit_us"])
+    writer.writerow(
+        [
+            "call",
+            "bytes",
+            "cache",
+            "timing",
+            "peer",
+            "median_us",
+            "p99_us",
+            "minimum_us",
+            "samples",
+            "best_peer",
+            "ratio",
+            "limit_us",
+        ]
+    )
     for cell in cells_of(results):
         for name, row in cell.rows.items():
             ratio = cell.ratio(name) if name.startswith("hocket") else None
-            writer.writerow([cell.call, cell.size, cell.cache, cell.timing, name, row["median_us"], row["p99_us"],
-                             row["minimum_us"], row["samples"], cell.best_peer() or "",
-                             f"{ratio:.4f}" if ratio else "", cell.limit_us or ""])
+            writer.writerow(
+                [
+                    cell.call,
+                    cell.size,
+                    cell.cache,
+                    cell.timing,
+                    name,
+                    row["median_us"],
+                    row["p99_us"],
+                    row["minimum_us"],
+                    row["samples"],
+                    cell.best_peer() or "",
+                    f"{ratio:.4f}" if ratio else "",
+                    cell.limit_us or "",
+                ]
+            )
     return file.getvalue()
 
 
@@ -205,5 +249,7 @@ def print_summary_of(files):
         behind = [key for key in common if all(run[key] < BEHIND for run in each_run)]
         print(f"{name}: behind in all of {len(runs)} runs in {len(behind)} of {len(common)}")
         for cache, timing, call, size in behind:
-            print(f"  {call} {size_text(size)}, {cache}, {TIMING_TITLES[timing]}: {merged[name][cache, timing, call, size]:.2f}")
+            print(
+                f"  {call} {size_text(size)}, {cache}, {TIMING_TITLES[timing]}: {merged[name][cache, timing, call, size]:.2f}"
+            )
     print("\n" + summary_text(merged))
