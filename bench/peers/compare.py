@@ -102,7 +102,9 @@ def read_command_line():
         metavar="JSON",
         help="print the medians of the ratios of these results, and end",
     )
-    parser.add_argument("--programs", type=Path, default=peers.PROGRAMS, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--programs", type=Path, default=peers.PROGRAMS, help="folder with hocket_loop and limit of another build"
+    )
     parser.add_argument("--fault", default=":", help=argparse.SUPPRESS)  # PEER:KIND, for tests
     wanted = parser.parse_args()
     check(parser, wanted)

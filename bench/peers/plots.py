@@ -24,6 +24,13 @@ def size_label(size):
     return str(size)
 
 
+def power_label(power, unit):
+    """Ten to a power: for times, with the unit that keeps it short."""
+    if unit == "µs" and power >= 3:
+        return f"{10 ** (power - 3):g} ms"
+    return f"{10 ** power:g} {unit}".strip()
+
+
 class Plot:
     """Lines over sizes, with logarithmic axes."""
 
@@ -44,7 +51,7 @@ class Plot:
 
     def axes(self, unit):
         for power in range(math.ceil(self.low), math.floor(self.high) + 1):
-            self.level(10**power, "grid", f"{10 ** power:g} {unit}".strip())
+            self.level(10**power, "grid", power_label(power, unit))
         step = max(1, len(self.sizes) // 8)
         for size in self.sizes[::step]:
             self.parts.append(

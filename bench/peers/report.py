@@ -6,6 +6,7 @@ import io
 import json
 import math
 import statistics
+import sys
 from pathlib import Path
 
 import plots
@@ -240,7 +241,10 @@ def write_all(results, folder):
 
 def print_summary_of(files):
     """Medians of the ratios of several runs. A cell is behind only if it is behind in all of them."""
-    runs = [json.loads(each.read_text()) for each in files]
+    try:
+        runs = [json.loads(each.read_text()) for each in files]
+    except (OSError, ValueError) as problem:
+        sys.exit(f"dev: --summary: {problem}")
     merged = {}
     for name in our_names(runs[0]):
         each_run = [ratios_of(cells_of(run), name) for run in runs]
