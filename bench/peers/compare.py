@@ -267,8 +267,9 @@ class Comparison:
             turn = number % max(len(names), 1)
             for name in names[turn:] + names[:turn]:
                 self.measure_peer(running, name, call, size, cache, number == 0)
-            # At least two rounds, and no more than fit: the first one also verifies.
-            if number >= 1 and time.monotonic() + 0.7 * (time.monotonic() - begin) > end:
+            # No more rounds than fit, but at least two while there is time: the first one also verifies.
+            late = time.monotonic() > self.until
+            if late or number >= 1 and time.monotonic() + 0.7 * (time.monotonic() - begin) > end:
                 break
         self.print_progress(call, size, cache)
 
