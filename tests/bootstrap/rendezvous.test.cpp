@@ -94,7 +94,7 @@ TEST_CASE("a lost rank ends all gathers and waits; a rank that left ends only th
 TEST_CASE("a launcher's report of a failed rank counts only with the right token and if the rank has not connected") {
   hello in_its_place;
   in_its_place.ranks = 3;
-  in_its_place.rank = bootstrap::detail::in_place_of(2);
+  in_its_place.rank = bootstrap::detail::encode_failed_rank(2);
   for (const bool has_come : {false, true}) {
     rendezvous state(3, "");
     for (const int rank : {0, 1, 2}) {
@@ -110,7 +110,7 @@ TEST_CASE("a launcher's report of a failed rank counts only with the right token
     state.handle(0, std::move(what), start);
     hello stranger = in_its_place;
     stranger.token = "guess";
-    for (const int rank : {in_its_place.rank, bootstrap::detail::in_place_of(3)}) {
+    for (const int rank : {in_its_place.rank, bootstrap::detail::encode_failed_rank(3)}) {
       stranger.rank = rank;
       state.note_peer_failure(stranger);
     }
@@ -118,6 +118,14 @@ TEST_CASE("a launcher's report of a failed rank counts only with the right token
     state.note_peer_failure(in_its_place);
     CHECK(state.take_answers().size() == (has_come ? 0 : 1));
     CHECK((state.first_failure().status == static_cast<std::uint32_t>(errc::peer_lost)) == !has_come);
+    if (has_come) continue;
+    CHECK(bootstrap::blob_text(*state.first_failure().body) ==
+          "rank 2 of 3 failed before it joined, as its launcher reports");
+    hello late;
+    late.rank = 2;
+    late.ranks = 3;
+    CHECK(bootstrap::blob_text(*state.greet(late).body) ==
+          "rank 2 failed before it joined, as its launcher reports: start the whole job again");
   }
 }
 
@@ -207,6 +215,19 @@ TEST_CASE("a duplicate rank, or a different number of ranks, ends the job for al
     state.handle(0, std::move(late), start);
     REQUIRE(state.take_answers().size() == 1);
   }
+}
+
+TEST_CASE("a rank out of range is refused with the numbers that are allowed") {
+  rendezvous state(4, "");
+  hello greeting;
+  greeting.rank = 5;
+  greeting.ranks = 4;
+  const auto verdict = state.greet(greeting);
+  CHECK(verdict.status == static_cast<std::uint32_t>(errc::mismatch));
+  CHECK(
+      bootstrap::blob_text(*verdict.body) ==
+      "rank 0 expects 4 ranks, but rank 5 of 4 connected: set the same HOCKET_RANKS in all processes, and HOCKET_RANK "
+      "to 0 up to HOCKET_RANKS - 1");
 }
 
 TEST_CASE("closing the server answers a waiting rank") {

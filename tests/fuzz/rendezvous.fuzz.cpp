@@ -98,9 +98,9 @@ class world {
   }
 
   static void check(const detail::reply& what) {
-    require(
-        what.status == 0 || what.status == detail::status_come_again || fuzz::is_known(static_cast<int>(what.status)),
-        "a status is 0, that of an error, or status_come_again");
+    require(what.status == 0 || what.status == detail::status_server_closing ||
+                fuzz::is_known(static_cast<int>(what.status)),
+            "a status is 0, that of an error, or status_server_closing");
     require(what.peer >= -1 && what.peer < static_cast<int>(ranks), "the peer of a reply is a rank or -1");
     require(what.status == 0 || what.body != nullptr, "a refusal has a reason");
   }

@@ -103,7 +103,7 @@ class launch_rendezvous {
   }
 
   /// Tells the store which ranks have failed, because a rank that fails before it joins can't do so itself. Writes a
-  /// marker file into the directory, or sends the server a hello that names the failed rank, which the server ignores if
+  /// marker file into the directory, or sends the server a hello that names the failed rank; the server ignores it if
   /// the rank has joined. Waits at most 100 ms for each failed rank; a report that can't be sent is dropped.
   void report_failures(process_group& group) {
     reported_.resize(group.size());
@@ -114,21 +114,21 @@ class launch_rendezvous {
       if (directory_) {
         directory_->note_failure(static_cast<int>(rank));
       } else if (group.running(0)) {
-        report_in_place_of(rank, group.size());
+        report_failed_rank(rank, group.size());
       }
     }
   }
 
  private:
-  void report_in_place_of(std::size_t rank, std::size_t ranks) const {
+  void report_failed_rank(std::size_t rank, std::size_t ranks) const {
     bootstrap::detail::hello greeting;
-    greeting.rank = bootstrap::detail::in_place_of(static_cast<std::int32_t>(rank));
+    greeting.rank = bootstrap::detail::encode_failed_rank(static_cast<std::int32_t>(rank));
     greeting.ranks = static_cast<std::int32_t>(ranks);
     greeting.token = token_;
     platform::file_descriptor socket;
-    const deadline soon = deadline::after(std::chrono::milliseconds(100));
-    if (platform::connect_to("127.0.0.1", port_, soon, socket)) return;
-    static_cast<void>(platform::send_all(socket.get(), bootstrap::detail::encode(greeting), soon));
+    const deadline limit = deadline::after(std::chrono::milliseconds(100));
+    if (platform::connect_to("127.0.0.1", port_, limit, socket)) return;
+    static_cast<void>(platform::send_all(socket.get(), bootstrap::detail::encode(greeting), limit));
   }
 
   std::string token_;
@@ -138,7 +138,7 @@ class launch_rendezvous {
   std::vector<bool> reported_;
 };
 
-/// Returns the variables that describe `world` to a process. A variable with an empty value must not be set.
+/// Returns the environment variables that describe `world` to a process. Variables with empty values must be unset.
 inline std::vector<std::pair<std::string, std::string>> variables_of(const bootstrap::world_description& world) {
   const std::string store = world.directory.empty() ? "tcp://" + platform::endpoint_text(world.address, world.port)
                                                     : "dir://" + world.directory;
@@ -168,7 +168,7 @@ inline std::vector<std::string> environment_for(const bootstrap::world_descripti
   return result;
 }
 
-/// Returns the null-terminated array that exec expects. Borrows.
+/// Returns the null-terminated array of pointers to `texts` that exec expects. `texts` must outlive the array.
 inline std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
@@ -176,20 +176,20 @@ inline std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return result;
 }
 
-/// Receives the signals that ask a program to end as readable events, until it is destroyed.
+/// Blocks SIGINT, SIGTERM and SIGHUP in this thread until destroyed; `next` returns those that have arrived.
 class signal_catcher {
  public:
   signal_catcher() {
     ::sigemptyset(&caught_);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&caught_, number);
-    ::pthread_sigmask(SIG_BLOCK, &caught_, &before_);
+    ::pthread_sigmask(SIG_BLOCK, &caught_, &previous_mask_);
     source_.reset(::signalfd(-1, &caught_, SFD_CLOEXEC | SFD_NONBLOCK));
   }
   signal_catcher(const signal_catcher&) = delete;
   signal_catcher& operator=(const signal_catcher&) = delete;
   ~signal_catcher() { restore(); }
 
-  void restore() const noexcept { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  void restore() const noexcept { ::pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr); }
   int descriptor() const noexcept { return source_.get(); }
 
   std::optional<signalfd_siginfo> next() const noexcept {
@@ -200,11 +200,11 @@ class signal_catcher {
 
  private:
   sigset_t caught_{};
-  sigset_t before_{};
+  sigset_t previous_mask_{};
   platform::file_descriptor source_;
 };
 
-/// Runs one `spawn`: starts the commands, waits for them, and ends the rest when one fails.
+/// Runs one `spawn`: starts the commands and waits for them. If one fails, ends the others after the grace period.
 class command_group {
  public:
   command_group(int ranks, std::vector<std::string> command, const spawn_options& options)
@@ -219,7 +219,7 @@ class command_group {
     while (group_.count_running() > 0) {
       group_.step(deadline(std::min(last.when(), next_kill_.when())), signals_.descriptor());
       place_.report_failures(group_);
-      note_ends();
+      record_ended_ranks();
       forward_signals();
       if (last.passed()) time_out();
       if (next_kill_.passed()) kill_rest();
@@ -233,7 +233,7 @@ class command_group {
     std::vector<std::string> environment = environment_for(place_.world(rank, ranks_));
     const std::vector<char*> variables = pointers_to(environment);
     const std::vector<char*> arguments = pointers_to(command_);
-    platform::pipe_ends trouble = platform::make_pipe();
+    platform::pipe_ends exec_error = platform::make_pipe();
     group_.start([&] {
       signals_.restore();
       if (rank == 0 && place_.listener() >= 0) platform::set_inherited(place_.listener(), true);
@@ -241,25 +241,25 @@ class command_group {
       if (rank != 0 || ::isatty(0) == 1) ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
       ::execvpe(arguments[0], arguments.data(), variables.data());
       const int error = errno;
-      static_cast<void>(platform::write_all(trouble.write.get(), std::as_bytes(std::span(&error, 1))));
+      static_cast<void>(platform::write_all(exec_error.write.get(), std::as_bytes(std::span(&error, 1))));
       return 127;
     });
-    trouble.write.reset();
+    exec_error.write.reset();
     int error = 0;
     ssize_t size = 0;
     do {
-      size = ::read(trouble.read.get(), &error, sizeof error);
+      size = ::read(exec_error.read.get(), &error, sizeof error);
     } while (size < 0 && errno == EINTR);
     if (size > 0)
       raise(platform::system_failure(hocket::detail::concat({"cannot run '", command_[0], "'"}), error,
                                      errc::invalid_argument));
   }
 
-  void note_ends() {
-    noted_.resize(group_.size());
+  void record_ended_ranks() {
+    recorded_.resize(group_.size());
     for (std::size_t rank = 0; rank < group_.size(); ++rank) {
-      if (group_.running(rank) || noted_[rank]) continue;
-      noted_[rank] = true;
+      if (group_.running(rank) || recorded_[rank]) continue;
+      recorded_[rank] = true;
       const int status = group_.result(rank).status();
       if (status == 0 || status_ != 0) continue;
       status_ = status;
@@ -309,13 +309,13 @@ class command_group {
   signal_catcher signals_;
   launch_rendezvous place_;
   process_group group_;
-  std::vector<bool> noted_;
+  std::vector<bool> recorded_;
   deadline next_kill_;
   bool terminated_ = false;
   int status_ = 0;
 };
 
-/// Runs in the child of `run_processes`.
+/// Runs `function` in a child of `run_processes`. Returns the exit code: 125 if `function` throws.
 template <typename Function>
 int run_rank(Function& function, bootstrap::world_description world) {
   for (const auto& [name, value] : variables_of(world)) {
@@ -328,7 +328,7 @@ int run_rank(Function& function, bootstrap::world_description world) {
   } catch (const std::exception& cause) {
     std::fprintf(stderr, "%s\n", cause.what());
     code = 125;
-  } catch (...) {  // past this point the caller's program would continue in a second process
+  } catch (...) {  // an exception that left the child's `body` would run the caller's handlers in the child
     std::fprintf(stderr, "the rank ended with an exception that is not a std::exception\n");
     code = 125;
   }
@@ -349,11 +349,11 @@ inline void check_ranks(int ranks) {
 
 /// Runs `command` (a program and its arguments) once for each of `ranks` ranks, with `HOCKET_*` set, and waits for all.
 ///
-/// Returns 0 if all ranks succeeded. Otherwise, by what happened first: the status of the failed rank (its exit code, or
+/// Returns 0 if all ranks succeeded. Otherwise, by what happened first: the status of the failed rank (its exit code or
 /// 128 plus its signal), 128 plus a forwarded signal, or 124 for the time limit. Forwards SIGINT, SIGTERM and SIGHUP to
 /// the ranks while it waits. Rank 0 inherits stdin unless stdin is a terminal; the other ranks read from /dev/null.
-/// **Errors.** `invalid_argument`: `ranks` is less than 1; there is no command, or it can't be run; this process is itself
-/// a rank. **Threads.** `spawn` receives signals only if the other threads of the program block them.
+/// **Errors.** `invalid_argument`: `ranks` is less than 1; there is no command, or it can't be run; this process is
+/// itself a rank. **Threads.** `spawn` receives signals only if the other threads of the program block them.
 inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
   detail::check_ranks(ranks);
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");

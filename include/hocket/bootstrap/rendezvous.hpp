@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// State machine of the TCP store's server, without sockets: which ranks are present, which keys are set, and which
-/// requests wait until which deadline. Takes requests and produces answers: testable without a network or a clock.
+/// requests wait until which deadline. The caller passes the time and sends the answers: tests need no network.
 #pragma once
 
 #include <hocket/bootstrap/store.hpp>
@@ -25,14 +25,15 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap::detail {
 
-/// How the connection of a rank has ended.
+/// How a rank has left.
 enum class leave_kind {
-  lost,       ///< without a message
-  goodbye,    ///< in order
-  cancelled,  ///< another thread of the rank cancelled its start-up
+  lost,          ///< its connection ended without a goodbye or cancel message
+  goodbye,       ///< it sent a goodbye message: it needs the store no longer
+  cancelled,     ///< it sent a cancel message: another thread of the rank cancelled its start-up
+  never_joined,  ///< its launcher reports that it failed before it joined
 };
 
-/// One thread only.
+/// Functions add answers, which the caller takes by `take_answers` and sends. One thread only.
 class rendezvous {
  public:
   /// An answer to send on the connection of a rank.
@@ -44,30 +45,29 @@ class rendezvous {
   rendezvous(int ranks, std::string token)
       : ranks_(ranks), token_(std::move(token)), presence_(static_cast<std::size_t>(ranks)) {}
 
-  /// Admits a rank (status 0) or returns why it is refused. `origin` is the rank's address, for messages. A process of
-  /// this job with a contradictory rank or number of ranks ends start-up for all: it could never become complete.
+  /// Admits a rank (status 0) or returns why it is refused. `origin` is the rank's address, for messages. Start-up
+  /// fails for all ranks if a hello has another number of ranks, a rank out of range or that of a connected process.
   reply greet(const hello& greeting, const std::string& origin = {}) {
     const reply verdict = check_greeting(greeting, origin);
     if (verdict.status == static_cast<std::uint32_t>(errc::mismatch)) end(verdict);
     if (greeting.rank >= 0 && greeting.rank < ranks_) {
       member& claimed = presence_[static_cast<std::size_t>(greeting.rank)];
       if (verdict.status == 0) {
-        claimed = {state::here, {}, origin};
-      } else if (claimed.now == state::absent) {
-        claimed.note = blob_text(*verdict.body);
+        claimed = {state::joined, {}, origin};
+      } else if (claimed.current == state::absent) {
+        claimed.refused_because = blob_text(*verdict.body);
       }
     }
     return verdict;
   }
 
-  /// Handles a launcher's report that a rank has failed. The report is ignored if that rank has joined, because then the
-  /// end of its connection shows the failure.
+  /// Handles a launcher's report that a rank has failed. Ignored after it has joined: then its connection shows that.
   void note_peer_failure(hello greeting) {
-    greeting.rank = in_place_of(greeting.rank);
-    if (check_greeting(greeting, {}).status == 0) leave(greeting.rank, leave_kind::lost);
+    greeting.rank = decode_failed_rank(greeting.rank);
+    if (check_greeting(greeting, {}).status == 0) leave(greeting.rank, leave_kind::never_joined);
   }
 
-  /// Serves one request of `rank`, which must have been admitted and must not be waiting.
+  /// Serves a request of `rank`, which must have joined and must not wait. Call `leave` for a goodbye, and `cancel`.
   void handle(int rank, request&& what, deadline::clock::time_point now = deadline::clock::now()) {
     if (contradicted_ && !is_leave_request(what.kind)) {
       answers_.push_back({rank, first_failure_});
@@ -83,8 +83,7 @@ class rendezvous {
     }
   }
 
-  /// Removes the wait of a rank that cancels its start-up, and returns its answer, which names what it waited for. The
-  /// caller must call `leave` afterwards.
+  /// Removes the wait of a rank that cancels, and returns its answer: what it waited for. Call `leave` afterwards.
   reply cancel(int rank, deadline::clock::time_point now = deadline::clock::now()) {
     const auto found =
         std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each.rank == rank; });
@@ -99,7 +98,7 @@ class rendezvous {
                                                           "' after ", platform::seconds_text(waited)}));
   }
 
-  /// Handles the end of the connection of `rank`.
+  /// Handles that `rank` has left. A goodbye fails gatherings, but no wait for a key, which another rank may set.
   void leave(int rank, leave_kind how) {
     std::erase_if(waiting_, [rank](const waiter& each) { return each.rank == rank; });
     presence_[static_cast<std::size_t>(rank)] = {state_after(how), {}, {}};
@@ -137,7 +136,7 @@ class rendezvous {
 
   /// True if every rank has joined, or is known to have failed or left.
   bool all_ranks_accounted_for() const noexcept {
-    const auto absent = [](const member& each) { return each.now == state::absent; };
+    const auto absent = [](const member& each) { return each.current == state::absent; };
     return std::none_of(presence_.begin(), presence_.end(), absent);
   }
 
@@ -166,12 +165,12 @@ class rendezvous {
   std::vector<answer> take_answers() { return std::exchange(answers_, {}); }
 
  private:
-  enum class state { absent, here, left, lost, cancelled };
+  enum class state { absent, joined, left, lost, cancelled, never_joined };
 
   struct member {
-    state now = state::absent;
-    std::string note;    ///< why a connection that claimed to be this rank was refused
-    std::string origin;  ///< address of the rank, if known
+    state current = state::absent;
+    std::string refused_because;  ///< why a connection that claimed to be this rank was refused
+    std::string origin;           ///< address of the rank, if known
   };
 
   struct waiter {
@@ -194,11 +193,12 @@ class rendezvous {
     switch (how) {
       case leave_kind::goodbye: return state::left;
       case leave_kind::cancelled: return state::cancelled;
+      case leave_kind::never_joined: return state::never_joined;
       case leave_kind::lost: break;
     }
     return state::lost;
   }
-  static bool is_gone(state now) noexcept { return now != state::absent && now != state::here; }
+  static bool is_gone(state current) noexcept { return current != state::absent && current != state::joined; }
 
   static reply refusal(errc code, std::string_view reason, int peer = -1) {
     return make_refusal(static_cast<std::uint32_t>(code), reason, peer);
@@ -211,7 +211,7 @@ class rendezvous {
         const bool little = (std::endian::native == std::endian::little) == own;
         return own || mark == 0x04030201 ? std::string(little ? "little" : "big") + "-endian" : "of unknown byte order";
       };
-      return refusal(errc::refused, hocket::detail::concat({"rank 0 is ", order(byte_order_mark, true), ", ", who,
+      return refusal(errc::refused, hocket::detail::concat({"rank 0 is ", order(byte_order_mark, true), ", but ", who,
                                                             " is ", order(greeting.byte_order, false),
                                                             ": run all ranks on machines with the same byte order"}));
     }
@@ -234,13 +234,19 @@ class rendezvous {
               {"rank 0 expects ", ranks_, " ranks, but ", who, " of ", greeting.ranks,
                " connected: set the same HOCKET_RANKS in all processes, and HOCKET_RANK to 0 up to HOCKET_RANKS - 1"}));
     }
-    const auto& [before, note, place] = presence_[static_cast<std::size_t>(greeting.rank)];
-    if (before == state::here) {
+    const auto& [before, refused_because, place] = presence_[static_cast<std::size_t>(greeting.rank)];
+    if (before == state::joined) {
       const std::string places =
           place.empty() || origin.empty() ? "" : hocket::detail::concat({", at ", place, " and at ", origin});
       return refusal(
           errc::mismatch,
           hocket::detail::concat({"two processes claim to be ", who, places, ": give each process its own rank"}),
+          greeting.rank);
+    }
+    if (before == state::never_joined) {
+      return refusal(
+          errc::peer_lost,
+          hocket::detail::concat({who, " failed before it joined, as its launcher reports: start the whole job again"}),
           greeting.rank);
     }
     if (before == state::lost || before == state::cancelled) {
@@ -251,7 +257,8 @@ class rendezvous {
                ": start the whole job again"}),
           greeting.rank);
     }
-    if (before == state::left) return make_refusal(status_come_again, "");
+    // A process that joins as a rank that has left belongs to the next start-up, and must wait for its server.
+    if (before == state::left) return make_refusal(status_server_closing, "");
     return {};
   }
 
@@ -291,7 +298,7 @@ class rendezvous {
     if (const auto found = values_.find(what.key); found != values_.end()) {
       answers_.push_back({rank, {0, -1, 0, found->second}});
     } else {
-      wait(rank, what, now);
+      add_waiter(rank, what, now);
     }
   }
 
@@ -314,37 +321,37 @@ class rendezvous {
     }
     if (group.present[slot]) {
       answers_.push_back(
-          {rank,
-           refusal(errc::mismatch, hocket::detail::concat({"this rank took part in '", what.key, "' already"}), rank)});
+          {rank, refusal(errc::mismatch,
+                         hocket::detail::concat({"this rank has already taken part in '", what.key, "'"}), rank)});
       return;
     }
     group.blobs[slot] = std::move(what.value);
     group.present[slot] = true;
     ++group.count;
-    wait(rank, what, now);
+    add_waiter(rank, what, now);
     if (group.count == ranks_) {
-      complete(what.key, make_reply(joined_blobs(group.blobs)));
+      answer_gathering(what.key, make_reply(joined_blobs(group.blobs)));
       gatherings_.erase(what.key);
-    } else if (const int gone = missing_and_gone(group); gone >= 0) {
+    } else if (const int gone = find_missing_gone_rank(group); gone >= 0) {
       fail(what.key, group, gone_refusal(gone));
     }
   }
 
-  int missing_and_gone(const gathering& group) const {
+  int find_missing_gone_rank(const gathering& group) const {
     for (std::size_t rank = 0; rank < presence_.size(); ++rank) {
-      if (is_gone(presence_[rank].now) && !group.present[rank]) return static_cast<int>(rank);
+      if (is_gone(presence_[rank].current) && !group.present[rank]) return static_cast<int>(rank);
     }
     return -1;
   }
 
-  void wait(int rank, const request& what, deadline::clock::time_point now) {
+  void add_waiter(int rank, const request& what, deadline::clock::time_point now) {
     constexpr auto forever = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
     const std::chrono::nanoseconds allowed(static_cast<std::int64_t>(std::min(what.nanoseconds, forever)));
     waiting_.push_back({rank, what.kind, what.key, deadline::after(allowed, now), allowed, now});
   }
 
-  /// Sends `verdict` to all ranks that wait in the gathering of that name.
-  void complete(const std::string& key, const reply& verdict) {
+  /// Answers all ranks that wait in the gathering `key`, which has completed or failed, and removes their waits.
+  void answer_gathering(const std::string& key, const reply& verdict) {
     const auto concerned = [&](const waiter& each) { return each.kind == request_kind::gather && each.key == key; };
     for (const waiter& each : waiting_) {
       if (concerned(each)) answers_.push_back({each.rank, verdict});
@@ -354,7 +361,7 @@ class rendezvous {
 
   void fail(const std::string& key, gathering& group, const reply& verdict) {
     remember(verdict);
-    complete(key, verdict);
+    answer_gathering(key, verdict);
     group.verdict = verdict;
     group.blobs = {};
   }
@@ -363,17 +370,18 @@ class rendezvous {
     if (first_failure_.status == 0) first_failure_ = verdict;
   }
 
-  /// Returns the refusal for waits on a rank that has left. An earlier failure takes precedence, as it is the cause.
+  /// Returns the refusal for requests that need a rank that has left, or an earlier failure, which is the cause.
   reply gone_refusal(int rank) const {
     if (first_failure_.status != 0) return first_failure_;
-    const state now = presence_[static_cast<std::size_t>(rank)].now;
-    if (now == state::cancelled) return refusal(errc::aborted, cancelled_text(rank, ranks_), rank);
-    return refusal(
-        errc::peer_lost,
-        hocket::detail::concat({"rank ", rank, " of ", ranks_,
-                                now == state::lost ? " was lost: it crashed, was killed, or gave up at its own deadline"
-                                                   : " had joined, but left before the other ranks were done"}),
-        rank);
+    const state current = presence_[static_cast<std::size_t>(rank)].current;
+    if (current == state::cancelled) return refusal(errc::aborted, cancelled_text(rank, ranks_), rank);
+    return refusal(errc::peer_lost,
+                   hocket::detail::concat(
+                       {"rank ", rank, " of ", ranks_,
+                        current == state::never_joined ? " failed before it joined, as its launcher reports"
+                        : current == state::lost ? " was lost: it crashed, was killed, or gave up at its own deadline"
+                                                 : " had joined, but left before the other ranks were done"}),
+                   rank);
   }
 
   reply missing_refusal(errc code, const std::string& front, const std::string& key, const gathering& group,
@@ -385,9 +393,9 @@ class rendezvous {
       missing.push_back(static_cast<int>(rank));
       if (missing.size() > 4) continue;
       const std::string who = hocket::detail::concat({"rank ", rank});
-      if (presence_[rank].now == state::here)
+      if (presence_[rank].current == state::joined)
         hocket::detail::append(notes, {"; ", who, " is connected, but has not yet taken part in '", key, "'"});
-      const std::string& note = presence_[rank].note;
+      const std::string& note = presence_[rank].refused_because;
       if (!note.empty())
         hocket::detail::append(notes, {"; a process that claimed to be ", who, " was refused: ", note});
     }
@@ -404,8 +412,7 @@ class rendezvous {
   std::vector<waiter> waiting_;
   std::vector<answer> answers_;
   reply first_failure_;
-  bool contradicted_ =
-      false;  ///< the first failure was a contradiction between ranks, which answers all later requests
+  bool contradicted_ = false;  ///< the first failure is a contradiction: every request is refused with it
 };
 
 }  // namespace bootstrap::detail

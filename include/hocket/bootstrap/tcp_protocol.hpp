@@ -41,8 +41,9 @@ inline std::string version_text(std::uint32_t version) {
   return hocket::detail::concat({version / 1000000, '.', version / 1000 % 1000, '.', version % 1000});
 }
 
-/// Encodes in a launcher's hello that `rank` has failed; its own inverse.
-constexpr std::int32_t in_place_of(std::int32_t rank) noexcept { return -1 - rank; }
+/// A negative rank in a launcher's hello reports that a rank has failed.
+constexpr std::int32_t encode_failed_rank(std::int32_t rank) noexcept { return -1 - rank; }
+constexpr std::int32_t decode_failed_rank(std::int32_t code) noexcept { return -1 - code; }
 
 /// Identifies a client. Only the byte order mark is in the machine's own byte order.
 struct hello {
@@ -151,7 +152,7 @@ inline bool is_leave_request(request_kind kind) noexcept {
 }
 
 /// Status instead of an `errc`: this server is shutting down, and the client must retry to reach the next one.
-inline constexpr std::uint32_t status_come_again = 1000;
+inline constexpr std::uint32_t status_server_closing = 1000;
 
 /// The answer to a hello or a request. `status` is 0 or an `errc`; for an `errc`, the body is its reason.
 struct reply {

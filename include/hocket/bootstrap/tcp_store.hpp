@@ -319,7 +319,8 @@ class tcp_store {
     if (failure cause = receive_body(size, result.body, limit)) return cause;
     answered_ = true;
     if (status == 0) return {};
-    if (status == detail::status_come_again) return make_failure(errc::unreachable, "the store there is shutting down");
+    if (status == detail::status_server_closing)
+      return make_failure(errc::unreachable, "the store there is shutting down");
     if (status > static_cast<std::uint32_t>(errc::system)) return nonsense();
     return detail::reported_failure(status, peer, blob_text(result.body), options_.ranks);
   }

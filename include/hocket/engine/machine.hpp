@@ -177,7 +177,7 @@ class machine {
         ::new (static_cast<void*>(&at.current))
             plan::action(bound_.plan.at(state_.size(), state_.rank(), number, at.position));
         at.loaded = true;
-        at.size = operands_.elements_of(at.current);
+        at.size = operands_.element_count(at.current);
         at.next_peer = 0;
         at.elements = 0;
         at.message = nullptr;
@@ -439,7 +439,7 @@ class machine {
       if (!transport::flag_reaches(state_.endpoints(), peer)) return;
       signal_line& line = state_.signal_line_at(peer, slot());
       if (operands_.has_two_layouts()) [[unlikely]] {
-        line.in.store(operands_.in_handle_for(peer), std::memory_order_relaxed);
+        line.in.store(operands_.publish_block_for(peer), std::memory_order_relaxed);
         line.length.store(operands_.block_for(peer).size, std::memory_order_relaxed);
       } else {
         line.in.store(operands_.in_handle(), std::memory_order_relaxed);

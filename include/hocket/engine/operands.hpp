@@ -18,8 +18,8 @@ namespace detail {
 
 /// Computes the addresses for one plan that is bound to buffers, and makes the buffers readable by peers.
 ///
-/// Peers read this rank's `in` and `out` directly if the transport can export these buffers, otherwise from a copy in the
-/// window. This rank decides that, and sends a handle with the first flag; handle 0 means the copy.
+/// Peers read this rank's `in` and `out` directly if the transport can export these buffers, otherwise from a copy in
+/// the window. This rank decides that, and sends a handle with the first flag; handle 0 means the copy.
 template <class State>
 class operands {
  public:
@@ -29,9 +29,8 @@ class operands {
         out_origin_(origin_of(collective_, plan::region::out, bound.layout, state.rank())) {}
 
   std::uint64_t in_handle() const noexcept { return in_handle_; }
-  /// Exports the block of `in` for `peer`, and returns its handle. Only if `in` and `out` have different layouts; peers
-  /// then read each other's buffers directly, never a copy.
-  std::uint64_t in_handle_for(int peer) noexcept {
+  /// If `in` and `out` have different layouts: publishes the block of `in` for `peer`, which always reads it directly.
+  std::uint64_t publish_block_for(int peer) noexcept {
     const plan::extent block = block_for(peer);
     if (bound_.in == nullptr) return 0;
     return state_.endpoints().publish(bound_.in + block.begin * element_size(), block.size * element_size());
@@ -40,8 +39,7 @@ class operands {
   bool has_two_layouts() const noexcept { return bound_.out_layout != nullptr; }
   std::uint64_t out_handle() const noexcept { return out_handle_; }
 
-  /// Makes this rank's buffers readable by peers. Must be called before the first flag is sent, and when no earlier
-  /// operation uses the slot.
+  /// Makes this rank's buffers readable by peers. Call it before the first flag, and after earlier uses of the slot.
   void expose() {
     if (has_two_layouts()) return;  // each peer gets a handle of its block only
     const auto& layout = bound_.layout;
@@ -51,17 +49,18 @@ class operands {
     const std::size_t out_bytes = collective_ == plan::collective_kind::reduce_scatter ? block : whole;
     in_handle_ = bound_.in == nullptr ? 0 : state_.endpoints().publish(bound_.in, in_bytes);
     out_handle_ = state_.endpoints().publish(bound_.out, out_bytes);
-    if (in_handle_ == 0 && bound_.in != nullptr && reads_of_peers(plan::region::in)) {
+    if (in_handle_ == 0 && bound_.in != nullptr && plan_loads(plan::region::in)) {
       std::memcpy(state_.layout().staged_in(state_.window(state_.rank()), slot_), bound_.in, in_bytes);
     }
-    if (out_handle_ == 0 && reads_of_peers(plan::region::out)) {
-      stage_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot_);
+    if (out_handle_ == 0 && plan_loads(plan::region::out)) {
+      staged_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot_);
+      // Only a broadcast's `out` holds data that peers read before `copy_to_staging` has run.
       if (collective_ == plan::collective_kind::broadcast && out_bytes > 0)
-        std::memcpy(stage_out_, bound_.out, out_bytes);
+        std::memcpy(staged_out_, bound_.out, out_bytes);
     }
   }
 
-  std::size_t elements_of(const plan::action& what) const noexcept {
+  std::size_t element_count(const plan::action& what) const noexcept {
     return what.count == 0 ? 0 : layout_of(what.to).chunks(what.chunk, what.count).size;
   }
 
@@ -102,12 +101,11 @@ class operands {
     return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
   }
 
-  /// Copies what this rank wrote to `out`, elements [first, first + count) of the action's chunks, to the staging memory,
-  /// if peers read it there.
+  /// Copies elements [first, first + count) that the action wrote to `out` to the staged copy, if peers read that.
   void copy_to_staging(const plan::action& what, std::size_t first, std::size_t count) noexcept {
-    if (stage_out_ == nullptr || what.to != plan::region::out || count == 0) return;
+    if (staged_out_ == nullptr || what.to != plan::region::out || count == 0) return;
     const std::size_t begin = (bound_.layout.begin(what.to_at) - out_origin_ + first) * element_size();
-    std::memcpy(stage_out_ + begin, bound_.out + begin, count * element_size());
+    std::memcpy(staged_out_ + begin, bound_.out + begin, count * element_size());
   }
 
  private:
@@ -121,8 +119,8 @@ class operands {
     return bound_.out + (layout_of(plan::region::out).begin(chunk) - out_origin_) * element_size();
   }
 
-  /// True if some rank loads region `where` from a peer.
-  bool reads_of_peers(plan::region where) const {
+  /// True if any rank's part of the plan loads from the region `where`, so that peers need to reach it.
+  bool plan_loads(plan::region where) const {
     const unsigned lanes = bound_.plan.shape(state_.size()).lanes;
     for (unsigned i = 0; i < lanes; ++i) {
       for (int rank = 0; rank < state_.size(); ++rank) {
@@ -149,7 +147,7 @@ class operands {
   const std::size_t out_origin_;
   std::uint64_t in_handle_ = 0;
   std::uint64_t out_handle_ = 0;
-  std::byte* stage_out_ = nullptr;
+  std::byte* staged_out_ = nullptr;  ///< the staged copy of `out`; null if peers do not read it
 };
 
 }  // namespace detail

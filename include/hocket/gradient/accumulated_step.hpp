@@ -74,14 +74,14 @@ class accumulated_step {
   std::span<const std::size_t> lengths(std::size_t b) { return reduced_.lengths(layout_, b); }
 
   /// Fails `call(i)` unless the gradient of parameter `i` may be added to, and records that there is one.
-  void open(std::size_t i, const char* call) {
+  void record_use(std::size_t i, const char* call) {
     if (i >= layout_.parameters() || !inside_ || done_[i]) [[unlikely]]
       refuse_closed(i, call);
     report_[uses + i] = 1;
   }
   /// Waits until the next gradient of bucket `b` may be computed.
-  /// @param is_formed whether the bucket already has memory
-  void make_room(std::size_t b, bool is_formed);
+  /// @param has_memory whether the bucket already has memory for a microbatch's gradient
+  void wait_for_room(std::size_t b, bool has_memory);
 
   /// Ends all buckets in flight. Each destructor of a derived class calls it before its memory is freed.
   void end_all() noexcept { in_flight_.clear(); }
@@ -94,11 +94,11 @@ class accumulated_step {
   enum report_entry : std::size_t { losses, counts_of_losses, abandoned_ranks, uses };
 
   /// Sets the stored sums to zero.
-  virtual void clear_kept() = 0;
+  virtual void clear_sums() = 0;
   /// Allocates the memory in which the gradient of bucket `b` is computed. May wait.
-  virtual void form(std::size_t b) = 0;
+  virtual void allocate_microbatch_gradient(std::size_t b) = 0;
   /// Adds the reduced gradient of a microbatch to the stored sums of the step.
-  virtual void fold(std::size_t b) = 0;
+  virtual void add_to_sums(std::size_t b) = 0;
   /// Starts to reduce bucket `b` over the ranks of one copy, or the result of that over replicas.
   virtual request begin_within(std::size_t b) = 0;
   virtual request begin_across(std::size_t b) = 0;

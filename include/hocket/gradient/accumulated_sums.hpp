@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory that an accumulator uses between two optimizer steps: the sums, and, unless these are whole on each rank,
-/// the gradients of a microbatch that are being computed or in flight. The class has only the type of the sums as a
-/// template parameter, so that accumulators with different reductions use one instantiation.
+/// The memory of a step of gradient accumulation. It does not depend on how an accumulator reduces.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -21,6 +19,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// The stored sums, and per bucket the gradient of a microbatch that is being computed or in flight. With `keeps_whole`
+/// one buffer serves as both: gradients are added to the sums before these are reduced.
 template <class T>
 class accumulated_sums : public accumulated_step {
  public:
@@ -31,53 +31,53 @@ class accumulated_sums : public accumulated_step {
 
   /// Returns the memory to which the gradient of parameter `i` must be added.
   std::span<T> of(std::size_t i) {
-    open(i, "of");
+    record_use(i, "of");
     const std::size_t b = layout().bucket_of(i);
-    form(b);
-    return formed(b).subspan(layout().of(i).first - layout().bucket(b).first, layout().of(i).size);
+    allocate_microbatch_gradient(b);
+    return microbatch_gradient(b).subspan(layout().of(i).first - layout().bucket(b).first, layout().of(i).size);
   }
 
-  /// The sums of bucket `b` that this rank has at the end of a step.
+  /// The sums of the part of bucket `b` that this rank stores, `own_range(b)`.
   std::span<T> result(std::size_t b) noexcept {
-    if (rules().keeps_whole) return kept_.elements().subspan(own_range(b).first, own_range(b).size);
-    return share().of(kept_.elements(), b);
+    if (rules().keeps_whole) return sums_.elements().subspan(own_range(b).first, own_range(b).size);
+    return share().of(sums_.elements(), b);
   }
 
  protected:
-  void allocate() { kept_ = flat_buffer<T>(rules().keeps_whole ? layout().size() : share().elements(), memory_); }
+  void allocate() { sums_ = flat_buffer<T>(rules().keeps_whole ? layout().size() : share().elements(), memory_); }
 
-  /// Memory to which the gradient of the current microbatch is added; with `keeps_whole`, the sums themselves.
-  std::span<T> formed(std::size_t b) noexcept {
+  /// Memory in which the gradient of bucket `b` is computed in a microbatch.
+  std::span<T> microbatch_gradient(std::size_t b) noexcept {
     if (!rules().keeps_whole) return microbatch_gradients_[b].elements();
-    return kept_.elements().subspan(layout().bucket(b).first, layout().bucket(b).size);
+    return sums_.elements().subspan(layout().bucket(b).first, layout().bucket(b).size);
   }
-  /// The part of `formed(b)` whose sum over the ranks this rank gets.
-  std::span<T> own(std::size_t b) noexcept {
-    return formed(b).subspan(reduced_range(b).first - layout().bucket(b).first, reduced_range(b).size);
+  /// The part of `microbatch_gradient(b)` that a reduction yields on this rank, `reduced_range(b)`.
+  std::span<T> reduced_part(std::size_t b) noexcept {
+    return microbatch_gradient(b).subspan(reduced_range(b).first - layout().bucket(b).first, reduced_range(b).size);
   }
-  /// The part of the sums to which `own(b)` is added.
-  std::span<T> summed(std::size_t b) noexcept {
+  /// The part of the stored sums at `reduced_range(b)`.
+  std::span<T> reduced_part_of_sums(std::size_t b) noexcept {
     return result(b).subspan(reduced_range(b).first - own_range(b).first, reduced_range(b).size);
   }
 
  private:
-  void clear_kept() final { std::fill(kept_.elements().begin(), kept_.elements().end(), T{}); }
+  void clear_sums() final { std::fill(sums_.elements().begin(), sums_.elements().end(), T{}); }
 
-  void form(std::size_t b) final {
+  void allocate_microbatch_gradient(std::size_t b) final {
     if (rules().keeps_whole) return;
-    make_room(b, !microbatch_gradients_[b].empty());
+    wait_for_room(b, !microbatch_gradients_[b].empty());
     if (microbatch_gradients_[b].empty()) microbatch_gradients_[b] = flat_buffer<T>(layout().bucket(b).size, memory_);
   }
 
-  void fold(std::size_t b) final {
+  void add_to_sums(std::size_t b) final {
     if (rules().keeps_whole) return;
-    const std::span<T> sum = summed(b), part = own(b);
+    const std::span<T> sum = reduced_part_of_sums(b), part = reduced_part(b);
     for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += part[at];
     microbatch_gradients_[b] = {};
   }
 
   std::pmr::memory_resource* memory_;
-  flat_buffer<T> kept_;
+  flat_buffer<T> sums_;
   std::vector<flat_buffer<T>> microbatch_gradients_;  ///< per bucket: the microbatch's gradient, while it exists
 };
 

@@ -230,9 +230,9 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
   };
 
   request begin_within(std::size_t b) override {
-    const std::span<T> all = sums::formed(b);
+    const std::span<T> all = sums::microbatch_gradient(b);
     if constexpr (scatters) {
-      return detail::as_request(reduction_.reduce_scatter(*group_.shards, b, all, sums::own(b),
+      return detail::as_request(reduction_.reduce_scatter(*group_.shards, b, all, sums::reduced_part(b),
                                                           counts{sums::lengths(b)}, options_, sums::site()));
     } else {
       return detail::as_request(reduction_.all_reduce(*group_.shards, b, all, options_, sums::site()));
@@ -241,7 +241,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
 
   request begin_across(std::size_t b) override {
     if constexpr (Group::has_replicas) {
-      const std::span<T> part = rules.scatters_before_adding ? sums::result(b) : sums::own(b);
+      const std::span<T> part = rules.scatters_before_adding ? sums::result(b) : sums::reduced_part(b);
       return detail::as_request(reduction_.all_reduce(*group_.replicas, b, part, options_, sums::site()));
     } else {
       static_cast<void>(b);
@@ -251,7 +251,7 @@ class gradient_accumulator : private detail::accumulated_sums<T> {
 
   request begin_gather(std::size_t b) override {
     if constexpr (rules.gathers()) {
-      return all_gather_v_async(*group_.shards, std::span<const T>(sums::summed(b)), sums::result(b),
+      return all_gather_v_async(*group_.shards, std::span<const T>(sums::reduced_part_of_sums(b)), sums::result(b),
                                 counts{sums::lengths(b)}, bounds(), sums::site());
     } else {
       static_cast<void>(b);

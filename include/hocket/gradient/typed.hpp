@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Adds typed tensors to a gradient accumulator, and checks their placements at compile time. The accumulator sums over
-/// the data axes, so along these a gradient must be a partial sum: a reduced one would be added once per rank. Along
-/// all other axes the gradient must be reduced, because nothing reduces it later. The type also determines which copies
-/// count in a norm.
+/// the data axes, so along these a gradient must be `partial<sum>` or `varying`: a reduced one would be added once per
+/// rank. Along all other axes the gradient must be neither, because nothing reduces it later. The type also determines
+/// which copies count in a norm.
 ///
 /// @code
 /// layout.push_back(hocket::parameter_of<"dp">("weights", weights));
@@ -29,7 +29,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Returns the number of ranks, this one included, with slices or copies of `tensor` along axes other than `DataAxes`.
+/// Returns the number of ranks along the mesh axes other than `DataAxes`, including this rank. Together they store a
+/// whole parameter.
 template <axis_name... DataAxes, class Tensor>
 int ranks_of_model(const Tensor& tensor) {
   using axes = typename Tensor::axes;
@@ -57,8 +58,8 @@ void check_group(const Accumulator& accumulator, std::size_t i, const Tensor& gr
 
 }  // namespace detail
 
-/// Returns whether this rank holds the first copy of its elements of `tensor` along the axes other than `DataAxes`. If
-/// several ranks hold copies, only the first copy counts in norms.
+/// Returns whether this rank's part of `tensor` counts in norms. If several ranks along axes other than `DataAxes` hold
+/// copies of it, only the copy of the rank with coordinate 0 along these axes counts.
 template <axis_name... DataAxes, tensor_type Tensor>
   requires detail::has_known_copies<Tensor, DataAxes...>
 bool holds_first_copy(const Tensor& tensor) {
@@ -76,7 +77,7 @@ template <axis_name... DataAxes, class Given, auto Why = detail::why_unknown_cop
 detail::not_understood holds_first_copy(const Given&) = delete;
 
 /// Returns the layout entry of this rank's part of a typed parameter. If axes other than `DataAxes` have several ranks,
-/// `norm` also needs their communicator.
+/// `norm` also needs a communicator of these ranks.
 template <axis_name... DataAxes, tensor_type Tensor>
   requires detail::has_known_copies<Tensor, DataAxes...>
 parameter parameter_of(std::string name, const Tensor& tensor) {

@@ -55,11 +55,11 @@ HOCKET_DECL void accumulated_step::begin_step(int microbatches) {
   of_ = microbatches;
   finished_ = used_ = false;
   std::fill(report_.begin(), report_.end(), 0.0);
-  clear_kept();
+  clear_sums();
 }
 
 HOCKET_DECL void accumulated_step::ready(std::size_t i) {
-  open(i, "ready");
+  record_use(i, "ready");
   complete(i);
   progress();
 }
@@ -89,7 +89,7 @@ HOCKET_DECL void accumulated_step::complete(std::size_t i) {
 }
 
 HOCKET_DECL void accumulated_step::launch(std::size_t b) {
-  form(b);  // may wait, which counts as exposed time
+  allocate_microbatch_gradient(b);  // may wait, which counts as exposed time
   const stopwatch watch(totals_.driving_seconds);
   is_in_flight_[b] = true;
   const bool continues_across = rules_.has_replicas && (!rules_.scatters_before_adding || next_ == of_);
@@ -120,7 +120,7 @@ HOCKET_DECL void accumulated_step::revoke_unbegun(std::size_t b, const char* thr
 /// Handles a completed sum over the ranks of one copy, or over replicas if `across`.
 HOCKET_DECL void accumulated_step::handle_completed(std::size_t b, bool across, bool continues_across) {
   const bool is_within = rules_.has_replicas && !across;
-  if (is_within == rules_.scatters_before_adding) fold(b);  // before replicas are summed, or after
+  if (is_within == rules_.scatters_before_adding) add_to_sums(b);  // before replicas are summed, or after
   if (is_within && continues_across) {
     in_flight_.launch_across(b, begun(b, true));
   } else {
@@ -151,9 +151,9 @@ HOCKET_DECL void accumulated_step::wait(std::size_t b) {
   while (is_in_flight_[b]) wait_for_one();
 }
 
-HOCKET_DECL void accumulated_step::make_room(std::size_t b, bool is_formed) {
+HOCKET_DECL void accumulated_step::wait_for_room(std::size_t b, bool has_memory) {
   const std::size_t most = layout_.limits().in_flight;
-  if (!is_in_flight_[b] && (is_formed || in_flight_.size() <= most)) return;
+  if (!is_in_flight_[b] && (has_memory || in_flight_.size() <= most)) return;
   const stopwatch watch(totals_.exposed_seconds);
   while (is_in_flight_[b] || in_flight_.size() > most) wait_for_one();
 }
