@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: takes nothing but the communicator and options
+// expect: the options must be made by with
 //
 // The caller can't choose how many ranks survive.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: shrink accepts only timeout
+// expect: this call takes only a timeout
 //
 // shrink is not a collective of all ranks of the communicator, and has no algorithms.
 #include <hocket/hocket.hpp>

@@ -27,7 +27,8 @@ constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> 
 
 }  // namespace detail
 
-/// A point in time on the monotonic clock. Saturates at the latest time of the clock: `deadline::after(nanoseconds::max())` never passes.
+/// A point in time on the monotonic clock. Saturates at the latest time of the clock: a deadline
+/// `after(nanoseconds::max())` never passes.
 class deadline {
  public:
   using clock = std::chrono::steady_clock;  ///< the monotonic clock

@@ -3,9 +3,9 @@
 /// Explanations in template arguments, which the compiler prints.
 ///
 /// A static_assert in a function's body explains a call that does not compile, but std::is_invocable, a
-/// requires-expression or a concept still considers the call valid. A call that selects a deleted function is invalid for
-/// them, too, and the compiler's error shows the function with its template arguments, of which one is an `explanation`.
-/// g++ shows the text in the error, clang in the first note, in several lines, and nvcc in the error, as single letters.
+/// requires-expression or a concept still considers the call valid. They consider a call of a deleted function invalid.
+/// The compiler's error shows that function with its template arguments, and one of these is an `explanation`. g++
+/// shows its text in the error, clang in the first note, in several lines, and nvcc in the error, as single letters.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -35,8 +35,8 @@ consteval sentence first_of(std::initializer_list<sentence> all) {
   return {};
 }
 
-/// Length of the longest string in a template argument that the compiler prints in full. clang truncates longer strings,
-/// but prints several strings in full.
+/// Length of the longest string in a template argument that the compiler prints in full. clang truncates longer
+/// strings, but prints several strings in full.
 #if defined(__clang__)
 inline constexpr std::size_t longest_line = 36;
 #else

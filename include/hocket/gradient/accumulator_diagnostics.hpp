@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which arguments `gradients`, `parameters` and an accumulator's `add` accept, and the compiler's diagnostics for those
-/// that they do not: one sentence about the first mistake. Each `why_...` is the template argument of a deleted
+/// Which arguments `gradients`, `parameters` and an accumulator's `add` accept, and the compiler's diagnostics for the
+/// others: one sentence about the first mistake. Each `why_...` is the template argument of a deleted
 /// overload: see core/explanation.hpp.
 #pragma once
 
@@ -75,8 +75,7 @@ consteval sentence explain_policy(policy_fault fault) {
              "part: use zero<2>, which needs less memory, or last_microbatch";
     case policy_fault::scattered_whole:
       return "gradients(...): scatter_every_reduce_last leaves each rank a part of the gradient, but zero<0> stores "
-             "the "
-             "whole gradient: use every_microbatch or zero<2>";
+             "the whole gradient: use every_microbatch or zero<2>";
     case policy_fault::no_replicas:
       return "gradients(...): scatter_every_reduce_last reduces over replicas at the end, but this group has none: "
              "pass hybrid(shards, replicas), or use every_microbatch";
@@ -97,8 +96,7 @@ template <class T, class Options>
 consteval sentence explain_exact_on_wire() {
   if (is_exact_sum<T> && Options::template has<kind::wire> && !Options::template is_hint<kind::wire>) {
     return "gradients<exact_sum<...>>(...): exact sums are sent unchanged, and wire<...> would round them: use only "
-           "one "
-           "of the two";
+           "one of the two";
   }
   return {};
 }
@@ -121,11 +119,11 @@ consteval sentence explain_options_of_reduction() {
   using enum plan::collective_kind;
   if constexpr (std::is_base_of_v<plain_reduction, Reduction>) {
     constexpr sentence scattered =
-        Scatters ? explain_options_at_end<reduction_options<reduce_scatter, std::plus<>, T>, Options>() : sentence();
+        Scatters ? explain_host_options<reduction_options<reduce_scatter, std::plus<>, T>, Options>() : sentence();
     if constexpr (scattered || (Scatters && !HasReplicas)) {
       return scattered;
     } else {
-      return explain_options_at_end<reduction_options<all_reduce, std::plus<>, T>, Options>();
+      return explain_host_options<reduction_options<all_reduce, std::plus<>, T>, Options>();
     }
   } else {
     return {};
@@ -187,10 +185,7 @@ struct gradients_call<T, Over, Layout, When, Sharding, Options, Reduction, Rest.
   }
 };
 
-/// Whether these are arguments of `gradients<T>`. `Over` has the reference of the first one.
-template <class T, class Over, class... Given>
-inline constexpr bool makes_gradients = !gradients_call<T, Over, std::remove_cvref_t<Given>...>::explain();
-
+/// Returns the mistake in the arguments of `gradients<T>`. The first keeps its reference: see `explain_group`.
 template <class T>
 consteval sentence explain_gradients() {
   return gradients_call<T>::explain();
@@ -201,7 +196,10 @@ consteval sentence explain_gradients() {
 }
 
 template <class T, class... Given>
-  requires(static_cast<bool>(explain_gradients<T, Given...>()))
+inline constexpr bool makes_gradients = !explain_gradients<T, Given...>();
+
+template <class T, class... Given>
+  requires(!makes_gradients<T, Given...>)
 constexpr auto why_no_gradients() {
   return make_explanation([] { return explain_gradients<T, Given...>(); });
 }
@@ -236,8 +234,7 @@ template <class P, class... Given>
 struct parameters_call {
   static consteval sentence explain() {
     return "parameters<P>(group, layout, stage) needs all of these: the element type, such as float; a group, a "
-           "layout, "
-           "and the sharding stage, such as zero<1>";
+           "layout, and the sharding stage, such as zero<1>";
   }
 };
 template <class P, class Over, class Layout, class Sharding>
@@ -253,7 +250,7 @@ struct parameters_call<P, Over, Layout, Sharding, Options, Rest...> {
     if constexpr (wrong) {
       return wrong;
     } else {
-      return explain_options_at_end<move_options<plan::collective_kind::all_gather>, Options>();
+      return explain_host_options<move_options<plan::collective_kind::all_gather>, Options>();
     }
   }
 
@@ -268,9 +265,7 @@ struct parameters_call<P, Over, Layout, Sharding, Options, Rest...> {
   }
 };
 
-template <class P, class Over, class... Given>
-inline constexpr bool makes_parameters = !parameters_call<P, Over, std::remove_cvref_t<Given>...>::explain();
-
+/// Returns the mistake in the arguments of `parameters<P>`.
 template <class P>
 consteval sentence explain_parameters() {
   return parameters_call<P>::explain();
@@ -281,7 +276,10 @@ consteval sentence explain_parameters() {
 }
 
 template <class P, class... Given>
-  requires(static_cast<bool>(explain_parameters<P, Given...>()))
+inline constexpr bool makes_parameters = !explain_parameters<P, Given...>();
+
+template <class P, class... Given>
+  requires(!makes_parameters<P, Given...>)
 constexpr auto why_no_parameters() {
   return make_explanation([] { return explain_parameters<P, Given...>(); });
 }

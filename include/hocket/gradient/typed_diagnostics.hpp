@@ -47,16 +47,14 @@ consteval sentence explain_misplaced(misplaced found) {
   switch (found) {
     case misplaced::reduced_on_data:
       return "this gradient has been reduced along a data axis, and the accumulator would add it once per rank: add "
-             "the "
-             "gradient of the backward pass, which is partial<sum>";
+             "the gradient of the backward pass, which is partial<sum>";
     case misplaced::cut_on_data:
       return "this gradient is sharded along a data axis: along it, the accumulator sums whole gradients of different "
              "data, not slices of one gradient: pass the whole gradient of this rank's data, which is partial<sum>";
     case misplaced::no_sum_on_data:
       return "this gradient is a mean, or another partial result, along a data axis, but the accumulator computes "
-             "sums: "
-             "a sum of means gives ranks with fewer tokens too much weight; pass a partial<sum>, and the count to "
-             "end_microbatch";
+             "sums: a sum of means gives ranks with fewer tokens too much weight; pass a partial<sum>, and the count "
+             "to end_microbatch";
     case misplaced::partial_elsewhere:
       return "this gradient is a partial result along an axis that is not a data axis, and nothing reduces it later: "
              "reduce it along that axis first, or name the axis among the data axes";
@@ -64,8 +62,7 @@ consteval sentence explain_misplaced(misplaced found) {
       return "this gradient is varying along an axis that is not a data axis: its type does not specify whether ranks "
              "hold copies, slices or summands, so whether it is complete and which elements count in a norm is "
              "unknown: make the tensor with shard<d> for slices, or with replicated or invariant for copies, and "
-             "reduce "
-             "summands first";
+             "reduce summands first";
     default: return {};
   }
 }

@@ -33,8 +33,7 @@ struct bound_options {
   static consteval sentence explain() {
     if (!Options::template only<kind::algorithm, kind::timeout, kind::exactness>) {
       return "with(...): a bound call takes only an algorithm, an exactness and a timeout, the latter for binding; "
-             "pass "
-             "the stream to enqueue";
+             "pass the stream to enqueue";
     }
     if constexpr (plan::collective{Kind, 0}.reduces()) {
       return reduction_options<Kind, Op, T>::template explain<Options>();

@@ -15,9 +15,9 @@
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
+#include <hocket/collective/host/option_diagnostics.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
-#include <hocket/core/explanation.hpp>
 #include <hocket/core/options.hpp>
 
 #include <source_location>
@@ -29,24 +29,6 @@ namespace detail {
 template <class Domain>
 communicator<Domain> shrink_to_survivors(const communicator<Domain>& comm, const call_settings& settings,
                                          const std::source_location& site);
-
-template <class Given>
-consteval sentence explain_shrink() {
-  if constexpr (!call_options<Given>) {
-    return "shrink(...) takes nothing but the communicator and options: shrink(comm, with(timeout(5s)))";
-  } else if constexpr (!Given::template only<kind::timeout>) {
-    return "with(...): shrink accepts only timeout(...): remove the other options, or wrap them in hint(...), which "
-           "lets shrink ignore them";
-  } else {
-    return {};
-  }
-}
-
-template <class Given>
-  requires(static_cast<bool>(explain_shrink<Given>()))
-constexpr auto why_not_shrunk() {
-  return make_explanation([] { return explain_shrink<Given>(); });
-}
 
 }  // namespace detail
 
@@ -63,14 +45,14 @@ constexpr auto why_not_shrunk() {
 /// shrunk; `peer_lost`: the other ranks have lost this rank, or had already decided to continue when its last call
 /// ended by one of these two. Errors of making a communicator are passed on.
 template <class Domain, call_options Options = options<>>
-  requires(Options::template only<kind::timeout>)
+  requires detail::accepted_by<Options, detail::timeout_options>
 communicator<Domain> shrink(const communicator<Domain>& comm, const Options& options = {},
                             const std::source_location& site = std::source_location::current()) {
   return detail::shrink_to_survivors(comm, detail::settings_of(options), site);
 }
 
 /// Deleted: `Why` explains the mistake.
-template <class Domain, class Given, auto Why = detail::why_not_shrunk<Given>()>
+template <class Domain, class Given, auto Why = detail::why_not_options_of<detail::timeout_options, Given>()>
 communicator<Domain> shrink(const communicator<Domain>&, const Given&, const auto&...) = delete;
 
 HOCKET_END_NAMESPACE

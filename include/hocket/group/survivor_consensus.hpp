@@ -77,7 +77,7 @@ class survivor_consensus {
   }
 
   /// Like `gather`, for text that may be too long for one vote: uses up to `most_votes_per_gather` vote numbers, the
-  /// first of which is `number`. The result has nothing for a rank of which a vote is missing or whose text is invalid.
+  /// first of which is `number`. The result has no vote for a rank if its text is missing or invalid.
   collected_votes gather_long(std::uint32_t number, const std::string& own) {
     collected_votes all(takes_part_.size());
     const std::string message = framed(own);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which arguments `make_optimizer` and an optimizer's `step` accept, and the compiler's diagnostics for those that they
-/// do not: one sentence about the first mistake. Each `why_...` is the template argument of a deleted overload: see
+/// Which arguments `make_optimizer` and an optimizer's `step` accept, and the compiler's diagnostics for the others: one
+/// sentence about the first mistake. Each `why_...` is the template argument of a deleted overload: see
 /// core/explanation.hpp.
 #pragma once
 
@@ -54,8 +54,7 @@ struct optimizer_call<F, Parameters, Rule, Rest...> {
     using parameters = std::remove_reference_t<Parameters>;
     if constexpr (!std::floating_point<F>) {
       return "make_optimizer<F>(parameters, rule): F must be float or double: integers and narrow floats would lose "
-             "most "
-             "steps; the parameters may be narrower than F";
+             "most steps; the parameters may be narrower than F";
     } else if constexpr (!optimized_parameters<parameters> || !std::is_lvalue_reference_v<Parameters>) {
       return "make_optimizer(parameters, rule): the parameters must be a named result of parameters<P>(...), which "
              "outlives the optimizer";
@@ -67,8 +66,7 @@ struct optimizer_call<F, Parameters, Rule, Rest...> {
              "them: use the type of the parameters, or a wider one";
     } else if (sizeof...(Rest) > 1 || !(std::is_convertible_v<Rest, std::pmr::memory_resource*> && ...)) {
       return "make_optimizer<F>(parameters, rule, memory): memory must be a std::pmr::memory_resource*, which "
-             "allocates "
-             "the states";
+             "allocates the states";
     }
     return {};
   }

@@ -95,7 +95,7 @@ class state_reader {
                    wanted.end() - 1, ": pass the pieces of all ranks that saved the state"});
   }
 
-  /// Copies the elements `wanted`, none of which may be missing, to `to`, which has room for exactly these.
+  /// Copies the elements `wanted` to `to`, which has the same number of elements. All of them must be available.
   void read(const std::string& array, const parameter& of, const element_range& wanted, std::span<F> to) const {
     for (const auto* each : found_.at({array, of.name})) {
       const element_range part = common_part({each->first, each->values.size()}, wanted);

@@ -213,7 +213,7 @@ HOCKET_ALWAYS_INLINE auto apply(const Rule&, Function&& function, const First& f
   if constexpr (requires { Rule::template initial<element>(); }) {
     std::fill(result.elements().begin(), result.elements().end(), Rule::template initial<element>());
   }
-  std::forward<Function>(function)(first.local(), rest.local()..., result.local());
+  function(first.local(), rest.local()..., result.local());
   return result;
 }
 

@@ -193,8 +193,7 @@ struct redistributing_call<Explains, Given, requested_list<Requested...>, Rest..
       return explain_to_type<Requested...>(requested_list<Rest...>());
     } else if constexpr (Explains && sizeof...(Rest) > 0 && !(std::is_same_v<Rest, std::source_location> && ...)) {
       return "explain_redistribution takes the tensor, and for a whole type the other mesh, but no options: it moves "
-             "no "
-             "data";
+             "no data";
     } else if constexpr (Explains) {
       return explain_new_placements<tensor, Requested...>();
     } else if constexpr (!ends_call<Rest...>) {

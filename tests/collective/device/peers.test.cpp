@@ -328,7 +328,7 @@ TEST_CASE("if one rank can't bind a call, no rank does, and the group stays usab
     });
     check_calls(me, peers, 100);
     peers.close();
-    refused(errc::revoked, "was closed", [&] { sum.enqueue(me.order()); });
+    refused(errc::revoked, "has closed the group", [&] { sum.enqueue(me.order()); });
   });
 }
 

@@ -40,8 +40,7 @@ template <class Options>
 consteval sentence explain_stream() {
   if constexpr (!is_options<Options>) {
     return "pass the operation, root, counts or tag of a call on device buffers explicitly, and then the stream that "
-           "orders "
-           "its reads and writes: std::plus<>{}, with(cuda::stream_ref(stream)); there is no default stream";
+           "orders its reads and writes: std::plus<>{}, with(cuda::stream_ref(stream)); there is no default stream";
   } else if constexpr (!Options::template has<kind::stream>) {
     return "a call on device buffers needs the stream that orders its reads and writes: pass "
            "with(cuda::stream_ref(stream)); there is no default stream";

@@ -186,7 +186,7 @@ consteval sentence explain_options() {
   if constexpr (wrong || !Arguments::template has<I>) {
     return wrong;
   } else {
-    return first_of({explain_device_options_on_host<given>(), Family::template explain<given>()});
+    return explain_host_options<Family, given>();
   }
 }
 

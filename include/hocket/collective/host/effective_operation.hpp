@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The operation that a reduction runs: the caller's own, or one that the options make of it, with another wire type,
-/// exact, or in the order of the fixed tree. `reduction_options` in option_diagnostics.hpp finds the options for which there is none.
+/// exact, or in the order of the fixed tree. `reduction_options` in option_diagnostics.hpp finds the options for which
+/// there is none.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -3,8 +3,8 @@
 /// Which options each family of calls accepts, as constraints of the calls and as the compiler's diagnostics.
 ///
 /// A family has a member `explain<Options>()`, which returns a sentence about the first option that these calls do not
-/// accept, or nothing. `accepted_by` and `accepted_with` are the constraints. They are true for `options<>` without asking the family,
-/// because most calls have no options.
+/// accept, or nothing. `accepted_by` and `accepted_with` are the constraints. They are true for `options<>` without
+/// asking the family, because most calls have no options.
 #pragma once
 
 #include <hocket/collective/host/effective_operation.hpp>
@@ -38,8 +38,7 @@ template <class Options>
 consteval sentence explain_device_options_on_host() {
   if (Options::template has<kind::stream> || Options::template has<kind::staging>) {
     return "with(...): a stream or cuda::staging is valid only with tagged buffers, such as cuda::device(...); this "
-           "call "
-           "has none, and the host runs it regardless of a stream";
+           "call has none, and the host runs it regardless of a stream";
   }
   return {};
 }
@@ -215,15 +214,20 @@ template <class Options, class Family, class Buffer>
 concept accepted_with = accepted_by<Options, Family> &&
                         (is_device_buffer<std::remove_cvref_t<Buffer>> || !explain_device_options_on_host<Options>());
 
-/// Returns the mistake in the options among `Rest`, which end a call of `Family` on host memory: see core/call_end.hpp.
-template <class Family, class... Rest>
-consteval sentence explain_options_at_end() {
-  using given = options_at_end_t<Rest...>;
-  if constexpr (accepted_with<given, Family, void>) {
+/// Returns the mistake in the options of a call of `Family` on host memory.
+template <class Family, class Options>
+consteval sentence explain_host_options() {
+  if constexpr (accepted_with<Options, Family, void>) {
     return {};
   } else {
-    return first_of({explain_device_options_on_host<given>(), Family::template explain<given>()});
+    return first_of({explain_device_options_on_host<Options>(), Family::template explain<Options>()});
   }
+}
+
+/// Like the above, for the options among `Rest`, which end a call: see core/call_end.hpp.
+template <class Family, class... Rest>
+consteval sentence explain_options_at_end() {
+  return explain_host_options<Family, options_at_end_t<Rest...>>();
 }
 
 /// Returns the mistake in an argument in the place of the options of a call of `Family`.
@@ -232,7 +236,7 @@ consteval sentence explain_given_options() {
   if constexpr (!call_options<Given>) {
     return "the options must be made by with(...), as in with(timeout(5s))";
   } else {
-    return Family::template explain<Given>();
+    return explain_host_options<Family, Given>();
   }
 }
 

@@ -13,15 +13,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace kernel {
 
-/// The element loops of one operation on one type, on a stream. `count` is in elements; pointers need only the alignment
-/// of the element type. A destination may be equal to a source, but must not overlap it partially.
+/// The element loops of one operation on one type, on a stream. `count` is in elements; pointers need only the
+/// alignment of the element type. A destination may be equal to a source, but must not overlap it partially.
 struct stream_kernel {
   std::size_t size = 1;   ///< bytes of one element
   bool finishes = false;  ///< true if the operation has a last step, so that its results can't be combined further
   std::size_t most_sources = 0;  ///< largest number of sources that one call combines
   /// Enqueues to[i] = from[0][i] ∘ from[1][i] ∘ …, in this order, on `stream`, a CUstream. With one
-  /// source, only the first and last step of the operation are applied. Reads `*op` and the pointers in `from` before it
-  /// returns, and elements later, on the stream.
+  /// source, only the first and last step of the operation are applied. Reads `*op` and the pointers in `from` before
+  /// it returns, and elements later, on the stream.
   failure (*combine_many)(void* stream, const void* op, void* to, const void* const* from, std::size_t sources,
                           std::size_t count) = nullptr;
   /// Loads the device code that `combine_many` needs for `sources` sources; may be null. CUDA otherwise loads it at the

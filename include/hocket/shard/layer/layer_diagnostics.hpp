@@ -119,7 +119,7 @@ struct pass_call {
 /// Returns the mistake in the options of a pass that converts elements of T from the placement `From` to `To`.
 template <class From, class To, class T, class Options>
 consteval sentence explain_pass_options() {
-  return explain_options_at_end<conversion_options<From, To, std::remove_const_t<T>>, Options>();
+  return explain_host_options<conversion_options<From, To, std::remove_const_t<T>>, Options>();
 }
 
 /// The same for the gradient of a partial sum that was converted to `Output`.
@@ -328,8 +328,7 @@ struct cross_entropy_forward {
     if (constexpr sentence wrong = explain_algorithm<plan::collective_kind::all_reduce, Options>(); wrong) return wrong;
     if (!is_placed_along<Axis, Logits, shard<1>>()) {
       return "the logits of a vocabulary-parallel cross entropy must be cut by the vocabulary: shard<1> along its "
-             "axis; "
-             "with whole logits, every entry would count once per rank";
+             "axis; with whole logits, every entry would count once per rank";
     }
     if (!is_placed_along<Axis, Targets, invariant>()) {
       return "the targets of a vocabulary-parallel cross entropy must be invariant along its axis";

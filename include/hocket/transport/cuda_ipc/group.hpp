@@ -149,7 +149,7 @@ class group {
   /// Returns why operations can't be enqueued any more; no failure if they can.
   failure usable() const {
     if (closed_)
-      return make_failure(errc::revoked, "the group of these ranks was closed: make a new one with reach_peers");
+      return make_failure(errc::revoked, "this rank has closed the group of devices: make a new one with reach_peers");
     if (!over_) return {};
     return make_failure(errc::revoked, "an earlier failure ended the group of these ranks: " + over_.quoted(),
                         {.peer = over_.context.peer});
