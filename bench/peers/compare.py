@@ -9,7 +9,6 @@ import argparse
 import datetime
 import re
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -348,7 +347,7 @@ class Comparison:
         return {
             "format": "hocket-compare 1",
             "date": datetime.datetime.now().isoformat(timespec="seconds"),
-            "commit": commit(),
+            "commit": machine.commit(),
             "machine": machine.describe(),
             "ranks": self.wanted.ranks,
             "load": load,
@@ -360,24 +359,6 @@ class Comparison:
             "limits": limits,
             "rows": rows,
         }
-
-
-def commit():
-    done = subprocess.run(
-        ["git", "-C", str(peers.ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
-def warn_if_busy(when):
-    used = machine.cores_in_use()
-    if used > 0.1:
-        print(
-            f"\nWARNING: other programs use {used:.1f} cores {when}. The figures are unreliable.\n",
-            file=sys.stderr,
-            flush=True,
-        )
-    return round(used, 2)
 
 
 def main():
@@ -392,12 +373,12 @@ def main():
     ready, missing = peers.prepare_all(chosen, not wanted.installed)
     if not ready:
         sys.exit("dev: there is no peer to measure")
-    load = {"cores_in_use_before": warn_if_busy("before the run")}
+    load = {"cores_in_use_before": machine.warn_if_busy("before the run")}
     stolen = machine.Load()
     comparison = Comparison(wanted, ready, {**reasons, **missing})
     comparison.run()
     load["cores_stolen"] = round(stolen.since_begin()[1], 3)
-    load["cores_in_use_after"] = warn_if_busy("after the run")
+    load["cores_in_use_after"] = machine.warn_if_busy("after the run")
     results = comparison.results(load)
     report.write_all(results, wanted.out)
     return 1 if results["wrong"] or any(name.startswith("hocket") for name in results["left_out"]) else 0

@@ -5,6 +5,8 @@ import json
 import os
 import platform
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -79,6 +81,24 @@ def cores_in_use(seconds=1.0):
     load = Load()
     time.sleep(seconds)
     return load.since_begin()[0]
+
+
+def warn_if_busy(when):
+    used = cores_in_use()
+    if used > 0.1:
+        print(
+            f"\nWARNING: other programs use {used:.1f} cores {when}. The figures are unreliable.\n",
+            file=sys.stderr,
+            flush=True,
+        )
+    return round(used, 2)
+
+
+def commit():
+    done = subprocess.run(
+        ["git", "-C", str(peers.ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
 
 def copies_of(call, size, ranks):

@@ -59,6 +59,24 @@ def compile_loop(name, compiler, source, flags=(), environment=None):
     return program
 
 
+def install_from_pip(folder, title, requirements, install, options=()):
+    """Makes a virtual environment with these packages, unless it exists; raises Missing if `install` is false. Returns
+    whether it has been made."""
+    text = " ".join(requirements)
+    mark = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
+    if mark.exists():
+        return False
+    if not install:
+        raise Missing("not installed")
+    print(f"installing {title}", flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    pip = [folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, *options, *requirements], 600, f"pip install {text}")
+    mark.touch()
+    return True
+
+
 class Peer:
     """One library. `name` is its name on the command line and in the results, `column` in tables."""
 
@@ -140,37 +158,14 @@ class PipMpi(Mpi):
         return "pip: " + " ".join(self.requirements)
 
     def prepare(self, install):
-        mark = self.folder / hashlib.sha256(" ".join(self.requirements).encode()).hexdigest()[:16]
-        if not mark.exists():
-            if not install:
-                raise Missing("not installed")
-            self.install()
-            mark.touch()
+        if install_from_pip(self.folder, self.title, self.requirements, install):
+            (LOOPS / self.name).unlink(missing_ok=True)
         path = f"{self.folder / 'bin'}:{os.environ.get('PATH', '')}"
         compile_loop(
             self.name,
             self.folder / "bin/mpicxx",
             "mpi_loop.cpp",
             environment={**os.environ, **self.variables(False), "PATH": path},
-        )
-
-    def install(self):
-        print(f"installing {self.title}", flush=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        (LOOPS / self.name).unlink(missing_ok=True)
-        venv.create(self.folder, with_pip=True)
-        run(
-            [
-                self.folder / "bin/python",
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                *self.requirements,
-            ],
-            600,
-            "pip install " + " ".join(self.requirements),
         )
 
 

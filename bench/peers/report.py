@@ -87,9 +87,20 @@ def table(head, lines):
     return text
 
 
+def warnings(load):
+    """The reasons why the figures are unreliable."""
+    lines = []
+    for when in ("before", "after"):
+        used = load.get(f"cores_in_use_{when}", 0)
+        if used > 0.1:
+            lines.append(f"WARNING: other programs used {used} cores {when} the run; the figures are unreliable")
+    if load.get("cores_stolen", 0) > 0.02:
+        lines.append(f"WARNING: the host took {load['cores_stolen']} cores away during the run")
+    return lines
+
+
 def conditions(results):
     here = results["machine"]
-    load = results["load"]
     lines = [
         f"{results['ranks']} processes on {here['cores']} cores of {here['processor']}, Linux {here['kernel']}, "
         f"{results['date']}, commit {results['commit']}, {results['seconds']} s"
@@ -98,12 +109,7 @@ def conditions(results):
         lines.append(
             f"round trip of one cache line between two pinned threads: {1000 * results['round_trip_us']:.0f} ns"
         )
-    for when in ("before", "after"):
-        used = load.get(f"cores_in_use_{when}", 0)
-        if used > 0.1:
-            lines.append(f"WARNING: other programs used {used} cores {when} the run; the figures are unreliable")
-    if load.get("cores_stolen", 0) > 0.02:
-        lines.append(f"WARNING: the host took {load['cores_stolen']} cores away during the run")
+    lines += warnings(results["load"])
     for peer in results["peers"]:
         lines.append(f"{peer['name']}: {peer['version'] or peer['title']}; {peer['setting']}")
     for name, reason in results["left_out"].items():
