@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import machine  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
+import training  # noqa: E402
 from processes import Failed, Processes  # noqa: E402
 
 CALLS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "barrier", "ping_pong", "exchange"]
@@ -66,7 +67,9 @@ def read_command_line():
         description="Measures hocket's calls between processes of this host beside other libraries.",
         epilog="docs/performance.md describes what is measured, and how to read the results.",
     )
-    parser.add_argument("--ranks", type=int, default=2, help="number of processes (2); rank r runs on core r mod cores")
+    parser.add_argument(
+        "--ranks", type=int, default=None, help="number of processes (2); rank r runs on core r mod cores"
+    )
     parser.add_argument(
         "--sizes", type=sizes_of, default=None, help="bytes, FIRST:LAST by powers of two or a list (8:64M)"
     )
@@ -78,7 +81,7 @@ def read_command_line():
         default="warm",
         help="cold: each call uses other buffers, which together exceed the last-level cache",
     )
-    parser.add_argument("--rounds", type=int, default=5, help="times that each peer has its turn at each size (5)")
+    parser.add_argument("--rounds", type=int, default=None, help="times that each peer has its turn at each size (5)")
     parser.add_argument(
         "--budget", type=float, default=None, help="milliseconds of one measurement (12; 40 if ranks outnumber cores)"
     )
@@ -95,6 +98,13 @@ def read_command_line():
     )
     parser.add_argument("--list", action="store_true", help="list the peers and their settings, and end")
     parser.add_argument(
+        "--lightgbm",
+        action="store_true",
+        help="instead train a model by LightGBM over hocket and over LightGBM's own sockets, on 2, 3 and 4 ranks unless "
+        "--ranks names a number, in 9 rounds. Of the other options, --rounds, --quick, --out, --installed and "
+        "--programs apply",
+    )
+    parser.add_argument(
         "--summary",
         nargs="+",
         type=Path,
@@ -102,7 +112,7 @@ def read_command_line():
         help="print the medians of the ratios of these results, and end",
     )
     parser.add_argument(
-        "--programs", type=Path, default=peers.PROGRAMS, help="folder with hocket_loop and limit of another build"
+        "--programs", type=Path, default=peers.PROGRAMS, help="folder with the programs of another build"
     )
     parser.add_argument("--fault", default=":", help=argparse.SUPPRESS)  # PEER:KIND, for tests
     wanted = parser.parse_args()
@@ -111,8 +121,12 @@ def read_command_line():
 
 
 def check(parser, wanted):
-    if not 2 <= wanted.ranks <= 64:
+    if wanted.ranks is not None and not 2 <= wanted.ranks <= 64:
         parser.error("--ranks must be from 2 to 64")
+    if wanted.rounds is None:
+        wanted.rounds = 9 if wanted.lightgbm else 5
+    wanted.training_ranks = [wanted.ranks] if wanted.ranks else [2, 3, 4]
+    wanted.ranks = wanted.ranks or 2
     if wanted.budget is None:
         wanted.budget = 40 if wanted.ranks > len(machine.cores()) else 12
     if wanted.rounds < 1 or wanted.budget <= 0 or wanted.minutes <= 0:
@@ -369,6 +383,8 @@ def main():
         return print_list(wanted)
     peers.PROGRAMS = wanted.programs.resolve()
     wanted.out.mkdir(parents=True, exist_ok=True)
+    if wanted.lightgbm:
+        return training.compare(wanted)
     chosen, reasons = choose_peers(wanted)
     ready, missing = peers.prepare_all(chosen, not wanted.installed)
     if not ready:
