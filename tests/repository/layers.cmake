@@ -24,6 +24,7 @@ set(layers
     "bootstrap"
     "transport"
     "transport/adaptor"
+    "transport/host"
     "transport/local"
     "transport/sim"
     "transport/ucx/workarounds"

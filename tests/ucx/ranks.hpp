@@ -37,9 +37,10 @@ struct route {
   const char* transports;            ///< UCX_TLS; null: UCX's default
   bool windows;                      ///< whether peers' memory must be reachable
   const char* rendezvous = nullptr;  ///< UCX_RNDV_THRESH; null: hocket's default
+  const char* kernel_copies = "1";   ///< HOCKET_KERNEL_COPIES
 };
-inline constexpr route shared_memory{"shared memory", nullptr, true};
-inline constexpr route posix_memory{"posix shared memory", "posix,self", true};
+inline constexpr route shared_memory{"shared memory and copies by the kernel", nullptr, true};
+inline constexpr route posix_memory{"shared memory", "posix,self", true, nullptr, "0"};
 inline constexpr route network{"the network", "tcp,self", false};
 /// As for network adapters that move whole messages without the CPU.
 inline constexpr route whole_messages{"the network, by messages that UCX does not divide", "tcp,self", false, "20k"};
@@ -99,6 +100,7 @@ inline void use(const route& way) {
   };
   say("UCX_TLS", way.transports);
   say("UCX_RNDV_THRESH", way.rendezvous);
+  say("HOCKET_KERNEL_COPIES", way.kernel_copies);
 }
 
 /// Runs `body(world, findings)` on each rank, without a connection. Returns the ranks' results.
@@ -158,6 +160,10 @@ inline void meet_all(communicator& comm) {
   }
 }
 
+/// Number of bytes that peers can read of a buffer; 0: all.
+inline std::size_t staging_limit(const communicator& comm) {
+  return hocket::detail::communicator_access::state(comm).staging_limit();
+}
 inline bool has_windows(const communicator& comm) {
   return hocket::detail::communicator_access::state(comm).has_windows();
 }

@@ -16,8 +16,6 @@ using namespace ucx_test;
 using hocket_test::difference;
 using hocket_test::trace;
 
-const std::size_t staging_bytes = hocket::ucx::connect_options{}.staging_bytes;
-
 /// Calls `call(options)`, which runs `plan` on blocks of `size` numbers, and compares its steps with the plan.
 template <class Call>
 void check_steps(const communicator& comm, findings& found, const hocket::plan::any_algorithm& plan, std::size_t size,
@@ -25,7 +23,8 @@ void check_steps(const communicator& comm, findings& found, const hocket::plan::
   trace steps;
   call(hocket::with(hocket::algorithm(plan), hocket::observe(steps.observer())));
   hocket_test::traced_run run{plan, comm.size(), comm.rank(), size, sizeof(std::uint64_t)};
-  if (plan.shape(comm.size()).peer_pointers) run.segment_elements = staging_bytes / sizeof(std::uint64_t);
+  const std::size_t limit = staging_limit(comm);
+  if (plan.shape(comm.size()).peer_pointers && limit > 0) run.segment_elements = limit / sizeof(std::uint64_t);
   const std::string text = difference(steps.events(), run);
   found.expect(text.empty(), text);
 }
@@ -69,7 +68,7 @@ void check_other_traces(const communicator& comm, findings& found, std::size_t s
   check_steps(comm, found, plan::dissemination_barrier{}, 0, [&](const auto& options) { barrier(comm, options); });
   if (!has_windows(comm)) return;
   check_steps(comm, found, plan::direct_broadcast{last}, size, spread);
-  if (whole * sizeof(std::uint64_t) > staging_bytes) return;
+  if (const std::size_t limit = staging_limit(comm); limit > 0 && whole * sizeof(std::uint64_t) > limit) return;
   check_steps(comm, found, plan::direct_reduce_scatter{}, size, scatter);
   check_steps(comm, found, plan::direct_all_gather{}, size, gather);
   check_steps(comm, found, plan::direct_all_to_all{}, size, exchange);
@@ -78,7 +77,7 @@ void check_other_traces(const communicator& comm, findings& found, std::size_t s
 }  // namespace
 
 TEST_CASE("the trace of a collective between processes equals the actions of its plan") {
-  for (const route& way : {shared_memory, network}) {
+  for (const route& way : {shared_memory, posix_memory, network}) {
     for (const int ranks : {2, 3, 4}) {
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {

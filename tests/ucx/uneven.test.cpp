@@ -20,7 +20,7 @@ using hocket::with;
 using lengths = std::vector<std::size_t>;
 using numbers = std::vector<std::uint64_t>;
 
-constexpr route routes[] = {shared_memory, network};
+constexpr route routes[] = {shared_memory, posix_memory, network};
 /// Elements of the longest block: none, few, blocks that together fit into a staging region of 256 KiB, longer ones.
 constexpr std::size_t scales[] = {0, 1, 3, 1000, 20'001, 150'001};
 
@@ -51,9 +51,10 @@ void check_counts(const communicator& comm, findings& found, std::size_t scale) 
     for (std::size_t i = 0; i < to[r]; ++i) given.push_back(element(static_cast<int>(self * ranks + r), i));
     for (std::size_t i = 0; i < from[r]; ++i) taken.push_back(element(static_cast<int>(r * ranks + self), i));
   }
-  const bool staged = sum_of(blocks) * sizeof(std::uint64_t) <= 256 * 1024;
+  const std::size_t limit = staging_limit(comm);
+  const bool direct_fits = limit == 0 || sum_of(blocks) * sizeof(std::uint64_t) <= limit;
   const numbers own = vector_of(comm.rank(), blocks[self]);
-  for_each_way<hocket::ring_t>(comm, staged, [&](auto options) {
+  for_each_way<hocket::ring_t>(comm, direct_fits, [&](auto options) {
     numbers out(gathered.size(), 1);
     hocket::all_gather_v(comm, own, out, hocket::counts{blocks}, options);
     found.equal(out, gathered, "all_gather_v" + of);
@@ -65,18 +66,18 @@ void check_counts(const communicator& comm, findings& found, std::size_t scale) 
   for (std::size_t r = 0; r < self; ++r) begin += blocks[r];
   const auto first = sums.begin() + static_cast<std::ptrdiff_t>(begin);
   const numbers block(first, first + static_cast<std::ptrdiff_t>(blocks[self]));
-  for_each_way<hocket::ring_t, hocket::pairwise_t>(comm, staged, [&](auto options) {
+  for_each_way<hocket::ring_t, hocket::pairwise_t>(comm, direct_fits, [&](auto options) {
     numbers out(blocks[self], 1);
     hocket::reduce_scatter_v(comm, whole, out, hocket::counts{blocks}, std::plus<>{}, options);
     found.equal(out, block, "reduce_scatter_v" + of);
   });
 
-  for_each_way<hocket::pairwise_t>(comm, false, [&](auto options) {
+  for_each_way<hocket::pairwise_t>(comm, limit == 0, [&](auto options) {
     numbers out(taken.size(), 1);
     hocket::all_to_all_v(comm, given, out, hocket::send_counts{to}, hocket::receive_counts{from}, options);
     found.equal(out, taken, "all_to_all_v" + of);
   });
-  if (!has_windows(comm)) return;
+  if (!has_windows(comm) || limit == 0) return;
   numbers out(taken.size(), 1);
   found.fails(hocket::errc::invalid_argument, "direct with counts that are not known on all ranks", [&] {
     hocket::all_to_all_v(comm, given, out, hocket::send_counts{to}, hocket::receive_counts{from}, with(hocket::direct));

@@ -55,6 +55,7 @@ struct planned_call {
   const char* types = "";
   bool is_part = false;           ///< of a call that has numbered its parts and added itself to the history
   std::uint32_t part_number = 0;  ///< sequence number of this part
+  unsigned performed = 0;         ///< actions of the only lane of this part that have been performed
 };
 
 /// Number of consecutive operations of a call that can move `segment` elements of each block at a time.

@@ -18,6 +18,7 @@
 #include <hocket/communicator/flight_recorder.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
+#include <hocket/communicator/spinning.hpp>
 #include <hocket/communicator/tag_allocator.hpp>
 #include <hocket/communicator/traffic.hpp>
 #include <hocket/communicator/window.hpp>
@@ -96,8 +97,8 @@ class communicator_state {
 
   /// True if pushing to all peers is the best way to distribute small contributions.
   bool pushes() const noexcept { return pushes_; }
-  /// Number of polls for a contribution before the waiting loop starts: takes longer than a peer that is ready.
-  int fast_path_polls() const noexcept { return fast_path_polls_; }
+  /// How long waits spin.
+  detail::spinning& spin() noexcept { return spin_; }
   /// Every other rank with its push lines of slot 0; those of slot s are s * slot_lines() further.
   const std::vector<push_pair>& pushing() const noexcept { return pushing_; }
   std::size_t slot_lines() const noexcept { return slot_lines_; }
@@ -113,6 +114,11 @@ class communicator_state {
   push_line& push_line_from(int peer, unsigned slot) const noexcept { return layout_.push(window(rank()), slot, peer); }
   signal_line& signal_line_from(int peer, unsigned slot) const noexcept {
     return layout_.signal(window(rank()), slot, peer);
+  }
+
+  /// Maximum number of bytes that peers can read of a buffer of the caller; 0 if there is no limit.
+  std::size_t staging_limit() const noexcept {
+    return transport::copies_any_memory(*endpoints_) ? 0 : layout_.staging_bytes;
   }
 
   // ── Progress of operations ───────────────────────────────────────────────────────────────────────────────────────
@@ -343,7 +349,7 @@ class communicator_state {
   const std::size_t slot_lines_;
   const std::unique_ptr<endpoints_type> endpoints_;
   std::vector<std::byte*> windows_;
-  int fast_path_polls_ = 0;
+  detail::spinning spin_;
   std::vector<push_pair> pushing_;
   const push_line* push_lines_from_ = nullptr;
   window_header* header_ = nullptr;  ///< of this rank's window

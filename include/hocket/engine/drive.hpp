@@ -6,6 +6,7 @@
 /// stop flags only every 64 polls; a call whose peers are ready pays for none of them.
 #pragma once
 
+#include <hocket/communicator/spinning.hpp>
 #include <hocket/communicator/state.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
@@ -39,25 +40,30 @@ class wait_policy {
   static constexpr unsigned polls_until_armed = 256;
   static constexpr unsigned polls_until_sleep = 1U << 16;
 
-  wait_policy(std::chrono::nanoseconds timeout, bool oversubscribed) noexcept
-      : timeout_(timeout), oversubscribed_(oversubscribed) {}
+  wait_policy(std::chrono::nanoseconds timeout, spinning& spin) noexcept : timeout_(timeout), spin_(spin) {}
 
   void progressed() noexcept {
+    if (polls_ > 0 && polls_ <= spins_) spin_.end(true);
     polls_ = 0;
     gone_ = -1;
   }
 
   /// Call after a poll without progress. Returns true when flags and clock are due to be checked.
   bool tick() noexcept {
+    if (polls_ == 0) spins_ = static_cast<unsigned>(spin_.begin());
     ++polls_;
-    platform::pause();
-    if (polls_ % polls_per_check != 0) return false;
-    waited_long_ = true;
-    if (polls_ >= polls_until_sleep) {
-      platform::nap(50'000);
-    } else if (oversubscribed_ || polls_ >= polls_until_sleep / 4) {
-      platform::yield();
+    bool is_due = polls_ % polls_per_check == 0;
+    if (spin_.yields() && polls_ > spins_) {
+      if (polls_ == spins_ + 1) spin_.end(false);
+      platform::yield();         // on each poll, because the awaited rank may need this core
+      is_due = polls_ % 2 == 0;  // because a yield may take a time slice of some ms
+    } else {
+      platform::pause();
+      if (is_due && polls_ >= polls_until_sleep / 4 && polls_ < polls_until_sleep) platform::yield();
     }
+    if (!is_due) return false;
+    waited_long_ = true;
+    if (polls_ >= polls_until_sleep) platform::nap(50'000);
     return true;
   }
 
@@ -107,7 +113,8 @@ class wait_policy {
   }
 
   const std::chrono::nanoseconds timeout_;
-  const bool oversubscribed_;
+  spinning& spin_;
+  unsigned spins_ = 0;  ///< polls of this wait before it yields
   bool armed_ = false;
   bool waited_long_ = false;
   unsigned polls_ = 0;
@@ -349,7 +356,7 @@ bool should_check_failures(State& state) noexcept {
 /// Polls `operation_state` until it is complete. A failure revokes the communicator. Call between `enter` and `leave`.
 template <class State>
 outcome drive(State& state, operation& operation_state, stop_query stop, const call_site& call) {
-  wait_policy waiting(call.timeout, state.endpoints().oversubscribed());
+  wait_policy waiting(call.timeout, state.spin());
   const auto locate = [&](error_context& at) { operation_state.locate(at); };
   for (;;) {
     if (state.revoked() && !operation_state.over()) [[unlikely]]
@@ -357,6 +364,7 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
     const machine_status status = operation_state.poll();
     // If a peer has failed meanwhile, data read from its buffers may be invalid.
     if (status == machine_status::done && !state.flagged()) {
+      waiting.progressed();
       operation_state.entry().ends(waiting.has_waited_long());
       return {};
     }

@@ -56,6 +56,9 @@ class machine {
   /// below the size at which it uses non-temporal stores (384 KiB as measured), and copying is faster than combining.
   static constexpr std::size_t copy_slice_bytes = uncut ? slice_bytes : 8 * slice_bytes;
 
+  /// Maximum number of bytes of a message that are received into a buffer before they are combined.
+  static constexpr std::size_t combined_part_bytes = 64 * 1024;
+
   /// `sequence` must come from the communicator. The binding's buffers must outlive the machine.
   machine(State& state, std::uint32_t sequence, binding bound)
       : state_(state), bound_(std::move(bound)), shape_(bound_.plan.shape(state.size())), sequence_(sequence),
@@ -68,6 +71,9 @@ class machine {
   ~machine() {
     if constexpr (paced) state_.endpoints().leave(sequence_);
   }
+
+  /// Regards the first actions of the only lane as performed. Call it before `advance`.
+  void skip(unsigned performed) noexcept { first_lane_.position = performed; }
 
   machine_status advance() {
     if (!begun_ && !begin()) return machine_status::blocked;
@@ -222,7 +228,7 @@ class machine {
       case plan::action_kind::receive: return receive(at, number, operands_.destination(at.current));
       case plan::action_kind::receive_reduce: return receive_reduce(at, number);
       case plan::action_kind::load: return load(at);
-      case plan::action_kind::load_reduce: return load_reduce(at);
+      case plan::action_kind::load_reduce: return load_reduce(at, number);
       case plan::action_kind::push: return push(at);
       case plan::action_kind::signal: return signal(at);
       case plan::action_kind::wait: return wait(at);
@@ -296,6 +302,9 @@ class machine {
   }
 
   machine_status receive(lane& at, unsigned number, std::byte* to) {
+    if constexpr (transport::receives_in_parts<endpoints_type>) {
+      if (in_parts()) return receive_in_parts(at, number);
+    }
     if (at.message == nullptr && !try_receive(at, number, to)) return blocked_or_failed();
     const bool in_place_already = at.message == to;
     const machine_status status =
@@ -305,6 +314,9 @@ class machine {
   }
 
   machine_status receive_reduce(lane& at, unsigned number) {
+    if constexpr (transport::receives_in_parts<endpoints_type>) {
+      if (in_parts()) return receive_in_parts(at, number);
+    }
     if (at.message == nullptr) {
       void* buffer = nullptr;
       if constexpr (!endpoints_type::receives_in_place) {
@@ -312,19 +324,55 @@ class machine {
       }
       if (!try_receive(at, number, buffer)) return blocked_or_failed();
     }
-    const std::size_t first = at.elements;
     const std::size_t count = next_slice(at);
-    const std::size_t offset = first * element_size();
+    combine(at, static_cast<const std::byte*>(at.message) + at.elements * element_size(), count);
+    if (!slice_done(at, count)) return machine_status::progressed;
+    state_.endpoints().release(at.receiving);
+    return machine_status::done;
+  }
+
+  /// Combines the next `count` elements, which begin at `message`.
+  void combine(const lane& at, const std::byte* message, std::size_t count) {
+    const std::size_t offset = at.elements * element_size();
     const std::byte* const local = operands_.source(at.current) + offset;
-    const std::byte* const message = static_cast<const std::byte*>(at.message) + offset;
     std::byte* const to = operands_.destination(at.current) + offset;
     if (at.current.message_first) {
       bound_.element_kernel->combine_two(bound_.operation, to, message, local, count);
     } else {
       bound_.element_kernel->combine_two(bound_.operation, to, local, message, count);
     }
-    if (!slice_done(at, count)) return machine_status::progressed;
-    state_.endpoints().release(at.receiving);
+  }
+
+  /// Returns whether messages come in parts of whole elements.
+  bool in_parts() const noexcept {
+    if (bound_.checksummed || endpoints_type::part_multiple % element_size() != 0) return false;
+    return state_.endpoints().receives_parts({.on_device = bound_.on_device != nullptr});
+  }
+
+  /// Receives the next part of a message, and copies or combines it while it is in the cache.
+  machine_status receive_in_parts(lane& at, unsigned number) {
+    const plan::action& what = at.current;
+    const bool combines = what.kind == plan::action_kind::receive_reduce;
+    const std::size_t size = element_size(), bytes = at.size * size;
+    transport::message_id id{sequence_, what.channel};
+    std::uint8_t& expected = state_.numbers().received(what.peer, id);
+    id.signature = message_signature(bound_.signature, expected);
+    const std::size_t room = combines ? std::min(combined_part_bytes, bytes) : copy_slice_bytes;
+    std::byte* const buffer =
+        combines ? state_.receive_buffer(slot(), number).get(room) : operands_.destination(what) + at.elements * size;
+    std::size_t part = 0;
+    const std::byte* const message =
+        state_.endpoints().next_part(at.receiving, what.peer, id, buffer, room, bytes, part, cause_);
+    if (message == nullptr) return blocked_or_failed();
+    const std::size_t count = part / size;
+    if (combines) {
+      combine(at, message, count);
+    } else if (message != buffer && part > 0) {
+      bound_.element_kernel->copy(buffer, message, part);
+    }
+    at.elements += count;
+    if (!state_.endpoints().finish_part(at.receiving, what.peer, bytes)) return machine_status::progressed;
+    ++expected;
     return machine_status::done;
   }
 
@@ -340,10 +388,11 @@ class machine {
       }
     }
     if (at.elements == 0 && peer != state_.rank()) state_.moved().read += at.size * element_size();
-    return copy_slice(at, operands_.source_at(peer, at.current));
+    const auto from = operands_.source_at(peer, at.current);
+    return from.mapped != nullptr || at.size == 0 ? copy_slice(at, from.mapped) : copy_unmapped_slice(at, from);
   }
 
-  machine_status load_reduce(lane& at) {
+  machine_status load_reduce(lane& at, [[maybe_unused]] unsigned number) {
     constexpr std::size_t few = 16;
     std::array<const void*, few> few_sources;
     std::vector<const void*> many_sources;
@@ -354,12 +403,22 @@ class machine {
       sources = many_sources.data();
     }
     const std::size_t first = at.elements;
-    const std::size_t count = next_slice(at);
+    std::size_t count = next_slice(at);
+    std::byte* buffer = nullptr;
+    if constexpr (transport::copies_memory<endpoints_type>) {
+      if (copies_contributions(at.current)) {
+        count = next_slice(at, copied_slice_bytes());
+        buffer = state_.receive_buffer(slot(), number).get(ranks * count * element_size());
+      }
+    }
     if (first == 0 && at.current.from != plan::region::inbox) {
       state_.moved().read += (ranks - 1) * at.size * element_size();
     }
     for (int peer = 0; peer < state_.size(); ++peer) {
-      sources[peer] = contribution_of(peer, at.current) + first * element_size();
+      const std::size_t bytes = count * element_size();
+      std::byte* const room = buffer == nullptr ? nullptr : buffer + static_cast<std::size_t>(peer) * bytes;
+      sources[peer] = contribution_of(peer, at.current, first * element_size(), room, bytes);
+      if (sources[peer] == nullptr && count > 0) return blocked_or_failed();
     }
     if (count > 0) {
       std::byte* const to = operands_.destination(at.current) + first * element_size();
@@ -369,10 +428,58 @@ class machine {
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
   }
 
-  const std::byte* contribution_of(int peer, const plan::action& what) noexcept {
-    if (what.from != plan::region::inbox) return operands_.source_at(peer, what);
-    if (peer == state_.rank()) return bound_.in + bound_.layout.begin(what.chunk) * element_size();
-    return state_.push_line_from(peer, slot()).payload;
+  /// Returns whether some contributions must be copied before they are combined.
+  bool copies_contributions(const plan::action& what) noexcept {
+    if (!state_.endpoints().copies_any_memory() || what.from == plan::region::inbox) return false;
+    for (int peer = 0; peer < state_.size(); ++peer) {
+      if (operands_.source_at(peer, what).mapped == nullptr) return true;
+    }
+    return false;
+  }
+
+  /// Slices of all ranks stay in the cache together until they are combined.
+  std::size_t copied_slice_bytes() const noexcept {
+    return std::max<std::size_t>(8192, 2 * combined_part_bytes / static_cast<std::size_t>(state_.size()));
+  }
+
+  /// Returns the address of `bytes` bytes of the contribution of `peer`, after the first `offset`: in place or in
+  /// `room`. Null if they can't be read now.
+  const std::byte* contribution_of(int peer, const plan::action& what, std::size_t offset, std::byte* room,
+                                   std::size_t bytes) {
+    if (what.from == plan::region::inbox) {
+      if (peer != state_.rank()) return state_.push_line_from(peer, slot()).payload + offset;
+      return bound_.in + bound_.layout.begin(what.chunk) * element_size() + offset;
+    }
+    auto from = operands_.source_at(peer, what);
+    if (from.mapped != nullptr) return from.mapped + offset;
+    from.offset += offset;
+    return copy_unmapped(peer, from, room, bytes) ? room : nullptr;
+  }
+
+  /// Copies memory of a peer that this rank does not map. Returns false if that is not possible: the peer's process or
+  /// call has ended, which the caller finds soon, or the memory is unsuitable.
+  bool copy_unmapped(int peer, const typename operands<State>::source_place& from, std::byte* to, std::size_t bytes) {
+    if constexpr (transport::copies_memory<endpoints_type>) {
+      constexpr unsigned most_failures = 10'000;
+      if (state_.endpoints().copy(peer, from.handle, from.offset, to, bytes)) return true;
+      if (++failed_copies_ == most_failures) {
+        cause_ = make_failure(errc::system,
+                              "can't read the peer's buffer from its process; use ordinary memory, or memory of "
+                              "hocket::allocate",
+                              {.peer = peer});
+      }
+    }
+    return false;
+  }
+
+  machine_status copy_unmapped_slice(lane& at, typename operands<State>::source_place from) {
+    const std::size_t first = at.elements;
+    const std::size_t count = next_slice(at, copy_slice_bytes);
+    from.offset += first * element_size();
+    std::byte* const to = operands_.destination(at.current) + first * element_size();
+    if (!copy_unmapped(at.current.peer, from, to, count * element_size())) return blocked_or_failed();
+    operands_.copy_to_staging(at.current, first, count);
+    return slice_done(at, count) ? machine_status::done : machine_status::progressed;
   }
 
   machine_status copy_slice(lane& at, const std::byte* from) {
@@ -521,6 +628,7 @@ class machine {
   std::unique_ptr<lane[]> further_lanes_;
   failure cause_;
   bool has_full_cause_ = false;
+  unsigned failed_copies_ = 0;
 };
 
 }  // namespace detail

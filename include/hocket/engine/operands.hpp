@@ -7,7 +7,9 @@
 #include <hocket/core/config.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/plan/action.hpp>
+#include <hocket/transport/concept.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,11 +20,18 @@ namespace detail {
 
 /// Computes the addresses for one plan that is bound to buffers, and makes the buffers readable by peers.
 ///
-/// Peers read this rank's `in` and `out` directly if the transport can export these buffers, otherwise from a copy in
-/// the window. This rank decides that, and sends a handle with the first flag; handle 0 means the copy.
+/// Peers read this rank's `in` and `out` where they are if the transport can export these buffers, otherwise from a copy
+/// in the window. This rank decides that, and sends a handle with the first flag; handle 0 means the copy.
 template <class State>
 class operands {
  public:
+  /// Data of a rank that an action reads.
+  struct source_place {
+    const std::byte* mapped = nullptr;  ///< null if it must be copied
+    std::uint64_t handle = 0;           ///< of memory that must be copied
+    std::size_t offset = 0;             ///< in that memory
+  };
+
   operands(State& state, const binding& bound, unsigned slot)
       : state_(state), bound_(bound), slot_(slot), collective_(bound.plan.collective().kind),
         in_origin_(origin_of(collective_, plan::region::in, bound.layout, state.rank())),
@@ -33,7 +42,7 @@ class operands {
   std::uint64_t publish_block_for(int peer) noexcept {
     const plan::extent block = block_for(peer);
     if (bound_.in == nullptr) return 0;
-    return state_.endpoints().publish(bound_.in + block.begin * element_size(), block.size * element_size());
+    return publish(bound_.in + block.begin * element_size(), block.size * element_size(), 0);
   }
   plan::extent block_for(int peer) const noexcept { return bound_.layout.block(static_cast<std::uint32_t>(peer)); }
   bool has_two_layouts() const noexcept { return bound_.out_layout != nullptr; }
@@ -47,8 +56,9 @@ class operands {
     const std::size_t block = block_for(state_.rank()).size * element_size();
     const std::size_t in_bytes = collective_ == plan::collective_kind::all_gather ? block : whole;
     const std::size_t out_bytes = collective_ == plan::collective_kind::reduce_scatter ? block : whole;
-    in_handle_ = bound_.in == nullptr ? 0 : state_.endpoints().publish(bound_.in, in_bytes);
-    out_handle_ = state_.endpoints().publish(bound_.out, out_bytes);
+    const std::size_t most_staged = std::min(most_staged_bytes, state_.layout().staging_bytes);
+    in_handle_ = bound_.in == nullptr ? 0 : publish(bound_.in, in_bytes, most_staged);
+    out_handle_ = publish(bound_.out, out_bytes, most_staged);
     if (in_handle_ == 0 && bound_.in != nullptr && plan_loads(plan::region::in)) {
       std::memcpy(state_.layout().staged_in(state_.window(state_.rank()), slot_), bound_.in, in_bytes);
     }
@@ -81,9 +91,9 @@ class operands {
     }
   }
 
-  /// Address of the data that the action reads from `peer`.
-  const std::byte* source_at(int peer, const plan::action& what) noexcept {
-    if (peer == state_.rank()) return source(what);
+  /// Returns where the data is that the action reads from `peer`.
+  source_place source_at(int peer, const plan::action& what) noexcept {
+    if (peer == state_.rank()) return {source(what)};
     const bool reads_in = what.from == plan::region::in;
     const signal_line& line = state_.signal_line_from(peer, slot_);
     const std::uint64_t handle = (reads_in ? line.in : line.out).load(std::memory_order_relaxed);
@@ -91,14 +101,14 @@ class operands {
       // The peer's block for this rank is as long as block `peer` of this rank's `out`, so that offsets are equal.
       const plan::layout& own_out = *bound_.out_layout;
       const std::size_t begin = own_out.block(static_cast<std::uint32_t>(peer)).begin;
-      return state_.endpoints().resolve(peer, handle) + (own_out.begin(what.to_at) - begin) * element_size();
+      return published_at(peer, handle, (own_out.begin(what.to_at) - begin) * element_size());
     }
-    const window_layout& window = state_.layout();
-    const std::byte* const base = handle != 0 ? state_.endpoints().resolve(peer, handle)
-                                  : reads_in  ? window.staged_in(state_.window(peer), slot_)
-                                              : window.staged_out(state_.window(peer), slot_);
     const std::size_t origin = origin_of(collective_, what.from, bound_.layout, peer);
-    return base + (bound_.layout.begin(what.from_at) - origin) * element_size();
+    const std::size_t offset = (bound_.layout.begin(what.from_at) - origin) * element_size();
+    if (handle != 0) return published_at(peer, handle, offset);
+    const window_layout& window = state_.layout();
+    std::byte* const there = state_.window(peer);
+    return {(reads_in ? window.staged_in(there, slot_) : window.staged_out(there, slot_)) + offset};
   }
 
   /// Copies elements [first, first + count) that the action wrote to `out` to the staged copy, if peers read that.
@@ -109,6 +119,27 @@ class operands {
   }
 
  private:
+  /// Up to this length, copying into the window is faster than having each peer call the kernel.
+  static constexpr std::size_t most_staged_bytes = 4096;
+
+  /// Returns 0 if peers read a copy, which is possible up to `most_staged` bytes even if all memory can be read.
+  std::uint64_t publish(const std::byte* data, std::size_t bytes, [[maybe_unused]] std::size_t most_staged) noexcept {
+    const std::uint64_t handle = state_.endpoints().publish(data, bytes);
+    if constexpr (transport::copies_memory<typename State::endpoints_type>) {
+      const bool is_staged = handle == 0 && (bytes <= most_staged || !state_.endpoints().copies_any_memory());
+      if (handle == 0 && !is_staged) return state_.endpoints().publish_unmapped(data);
+    }
+    return handle;
+  }
+
+  source_place published_at(int peer, std::uint64_t handle, std::size_t offset) const noexcept {
+    if (handle == 0) return {};  // of an empty buffer
+    if constexpr (transport::copies_memory<typename State::endpoints_type>) {
+      if (!state_.endpoints().is_mapped(handle)) return {nullptr, handle, offset};
+    }
+    return {state_.endpoints().resolve(peer, handle) + offset};
+  }
+
   std::size_t element_size() const noexcept { return bound_.element_kernel->size; }
 
   const plan::layout& layout_of(plan::region where) const noexcept {

@@ -135,6 +135,7 @@ class plan_run {
     next_sequence_ =
         call.is_part ? call.part_number : state.take_sequence(segments_of(bound_.layout.block_size(), segment_));
     start_segment();
+    machine_->skip(call.performed);
   }
 
   machine_status advance() {

@@ -194,6 +194,60 @@ concept endpoint_group = requires(Endpoints& p, const Endpoints& c, typename End
   { c.resolve(peer, handle) } -> std::same_as<const std::byte*>;
 };
 
+/// Endpoints whose messages may arrive in parts, in order. `receives_parts(id)` tells for which messages; then
+/// `next_part` and `finish_part` may be used instead of `try_receive`. The length of each part but the last is a multiple
+/// of `part_multiple`, if the room for it is.
+template <class Endpoints>
+concept receives_in_parts = requires(Endpoints& p, typename Endpoints::receiving& receiving, message_id id, int peer,
+                                     std::byte* buffer, std::size_t bytes, std::size_t& part, failure& fail) {
+  { Endpoints::part_multiple } -> std::convertible_to<std::size_t>;
+  { p.receives_parts(id) } -> std::same_as<bool>;
+  /// Returns the next part of a message of `bytes` bytes and its length in `part`; null if none has arrived. It is in
+  /// `buffer`, which has room for the third argument from the end, or in place. Then call `finish_part` before anything
+  /// else.
+  { p.next_part(receiving, peer, id, buffer, bytes, bytes, part, fail) } -> std::same_as<const std::byte*>;
+  /// Takes the part. Returns whether it was the last one.
+  { p.finish_part(receiving, peer, bytes) } -> std::same_as<bool>;
+};
+
+/// Endpoints that copy short messages when they are sent.
+template <class Endpoints>
+concept sends_eagerly = requires(Endpoints& p, const Endpoints& c, int peer, message_id id, const void* data,
+                                 std::size_t bytes, void (*take)(const std::byte*)) {
+  /// The length up to which messages are copied; 0 if none are.
+  { c.eager_bytes() } -> std::same_as<std::size_t>;
+  /// Sends a message of at most `eager_bytes`, of which nothing remains to be done. Returns false if there is no room.
+  { p.send_eagerly(peer, id, data, bytes) } -> std::same_as<bool>;
+  /// Calls `take` with the content of such a message, if the next message from `peer` that has no receive is this one
+  /// and fits. If it returns false, nothing has happened, and the message can be received by other functions.
+  { p.receive_eagerly(peer, id, bytes, take) } -> std::same_as<bool>;
+};
+
+/// Endpoints by which ranks may read peers' memory that they do not share, by copying it. A handle then refers either to
+/// memory that the reader maps, or to memory of the peer's process.
+template <class Endpoints>
+concept copies_memory = requires(Endpoints& p, const Endpoints& c, int peer, const void* data, void* buffer,
+                                 std::size_t offset, std::size_t bytes, std::uint64_t handle) {
+  /// True if all ranks can; equal on all of them.
+  { c.copies_any_memory() } -> std::same_as<bool>;
+  /// Returns a handle of any memory of this process.
+  { c.publish_unmapped(data) } -> std::same_as<std::uint64_t>;
+  { c.is_mapped(handle) } -> std::same_as<bool>;
+  /// Copies `bytes` after the first `offset` of the memory with `handle`, which is not mapped. False if that is
+  /// impossible, such as when the peer's process has ended.
+  { p.copy(peer, handle, offset, buffer, bytes) } -> std::same_as<bool>;
+};
+
+/// Returns whether all ranks can copy any memory of all their peers.
+template <class Endpoints>
+bool copies_any_memory([[maybe_unused]] const Endpoints& endpoints) noexcept {
+  if constexpr (copies_memory<Endpoints>) {
+    return endpoints.copies_any_memory();
+  } else {
+    return false;
+  }
+}
+
 /// Endpoints that can't abandon sends immediately: after `expedite`, by any thread, peers get some ms to take them.
 template <class Endpoints>
 concept can_expedite = requires(Endpoints& p) {

@@ -91,7 +91,7 @@ class compared_operation_state final : public operation {
                                  .bytes = sizeof own_,
                                  .ranks = state.size(),
                                  .peer_pointers = state.has_windows(),
-                                 .staging_bytes = state.layout().staging_bytes,
+                                 .staging_bytes = state.staging_limit(),
                                  .costs = state.domain()->costs()};
     const plan::any_algorithm chosen = selection::table(asked).best().make(0);
     return {chosen,

@@ -213,14 +213,18 @@ HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, st
   prefetch_arrivals(state, offset);
   state.calls().add_brief({sequence, 1, signature, history, name_of_push, types_name<T, Op>(),
                            plan::push_all_reduce::name(), count, 0, site});
-  int polls = state.fast_path_polls();
+  int polls = state.spin().begin();
   for (const push_pair& lines : state.pushing()) {
     const std::atomic<flag_word>& word = lines.from[offset].word;
     while (word.load(std::memory_order_acquire) != flag) {
-      if (--polls <= 0) return pushed::begun;
+      if (--polls <= 0) {
+        state.spin().end(false);
+        return pushed::begun;
+      }
       platform::pause();
     }
   }
+  state.spin().end(true);
   report_step(state, sequence, step_of_waiting, 0);
   combine_pushed(state, offset, in, out, count, op);
   report_step(state, sequence, step_of_combining, count * sizeof(T));

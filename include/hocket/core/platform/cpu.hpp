@@ -28,6 +28,25 @@ inline void pause() noexcept {
 /// Prefetches the cache line at `place`, which will be read soon. Does nothing if it is not accessible.
 inline void prefetch(const void* place) noexcept { __builtin_prefetch(place); }
 
+/// Prefetches the cache line at `place`, which will be written soon.
+inline void prefetch_to_write(const void* place) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(place)));  // builtins only emit it for some processors
+#else
+  __builtin_prefetch(place, 1);
+#endif
+}
+
+/// Moves the cache line at `place`, which another core will read soon, towards that core. Processors without such an
+/// instruction (x86-64: CLDEMOTE) do nothing.
+inline void hand_over(const void* place) noexcept {
+#if defined(__x86_64__)
+  asm volatile(".byte 0x0f, 0x1c, 0x00" : : "a"(place) : "memory");
+#else
+  static_cast<void>(place);
+#endif
+}
+
 /// Yields this core to another thread.
 inline void yield() noexcept { ::sched_yield(); }
 

@@ -79,6 +79,24 @@ class endpoint_group {
     return true;
   }
 
+  static constexpr std::size_t eager_bytes() noexcept { return cell::inline_capacity; }
+  bool send_eagerly(int peer, transport::message_id id, const void* data, std::size_t bytes) noexcept {
+    sending state;
+    failure none;
+    return try_send(state, peer, id, data, bytes, none);
+  }
+  template <class Take>
+  bool receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+    channel& through = at(rank_)->channel_from(peer, segment::channel_index(id));
+    counter& count = counter_of(peer, id);
+    const cell& place = cell_of(through, count.received + 1);
+    if (place.number.load(std::memory_order_acquire) != count.received + 1) return false;
+    if (place.sequence != id.sequence || place.bytes != bytes || place.signature != id.signature) return false;
+    take(place.payload);
+    through.consumed.store(++count.received, std::memory_order_release);
+    return true;
+  }
+
   bool drained(sending& state) const noexcept {
     return state.number == 0 || state.through->consumed.load(std::memory_order_acquire) >= state.number;
   }

@@ -12,6 +12,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/fork_mark.hpp>
+#include <hocket/core/platform/process_memory.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/detached_requests.hpp>
@@ -35,6 +36,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -96,6 +98,9 @@ class connections {
   const process_identity& identity_of(int rank) const noexcept { return at(rank).identity; }
   /// Returns whether this rank can detect the end of that rank's process.
   bool can_watch(int rank) const noexcept { return at(rank_).identity.can_watch(at(rank).identity); }
+
+  /// Returns whether the kernel should copy long messages between processes of this host.
+  bool copies_by_kernel() const noexcept { return copies_by_kernel_; }
 
   /// Requires the lock. Connects if necessary. `messages`: whether messages follow, so that a goodbye message is due.
   ucs_status_t connect(int rank, bool messages) noexcept {
@@ -346,6 +351,15 @@ class connections {
     return link.shares_memory() ? memory_pieces : direct_pieces;
   }
 
+  /// A copy by the kernel replaces two copies through shared memory, one of them of lines that a peer has just written.
+  /// HOCKET_KERNEL_COPIES overrules the measurement: 0 or 1.
+  static bool should_copy_by_kernel() {
+    const char* const wanted = std::getenv("HOCKET_KERNEL_COPIES");
+    if (wanted != nullptr && wanted[0] != '\0') return wanted[0] != '0';
+    const double cost = platform::relative_cost_of_process_memory();
+    return cost > 0 && cost < 3;
+  }
+
   // ── Liveness ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   void change(peer& who, presence to, std::string reason) {
@@ -586,6 +600,7 @@ class connections {
   const int rank_;
   const int size_;
   const platform::fork_mark mark_;
+  const bool copies_by_kernel_ = should_copy_by_kernel();
   const std::unique_ptr<peer[]> peers_;
   std::atomic<std::uint32_t> presence_changes_{0};
   std::atomic<std::chrono::steady_clock::rep> next_check_{0};

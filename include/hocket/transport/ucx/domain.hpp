@@ -111,7 +111,7 @@ class domain {
   }
 
   /// Measured roughly; only the proportions matter for the choice of an algorithm.
-  static constexpr transport::link_costs one_host() noexcept { return {4.2e-7, 1.1e-10, 1.8e-7, 2e-11, 2.5e-11}; }
+  static constexpr transport::link_costs one_host() noexcept { return {2e-7, 1.1e-10, 1.8e-7, 2e-11, 2.5e-11}; }
   static constexpr transport::link_costs network() noexcept { return {1e-5, 2.5e-10, 1.8e-7, 2e-11, 2.5e-11}; }
 
   const std::shared_ptr<connections> links_;

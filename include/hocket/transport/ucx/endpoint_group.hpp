@@ -6,9 +6,13 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/process_memory.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
+#include <hocket/transport/host/message_ring.hpp>
+#include <hocket/transport/host/messages.hpp>
+#include <hocket/transport/spare_memory.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/inbox.hpp>
 #include <hocket/transport/ucx/long_message.hpp>
@@ -17,13 +21,13 @@
 #include <hocket/transport/ucx/message_tag.hpp>
 #include <hocket/transport/ucx/piece_format.hpp>
 #include <hocket/transport/ucx/shared_memory.hpp>
-#include <hocket/transport/ucx/spare_memory.hpp>
 #include <hocket/transport/ucx/status.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -38,7 +42,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Messages use UCX's tag matching; windows and shared buffers are plain memory that processes map without UCX.
+/// If all members share memory, messages go through it, and so do windows and shared buffers, which processes map
+/// without UCX. Other messages, and those of device memory, use UCX's tag matching.
 class endpoint_group {
  public:
   static constexpr bool shares_address_space = false;
@@ -46,11 +51,13 @@ class endpoint_group {
 
   struct sending {
     request_handle request;
-    spare_memory<long_sending>::pointer in_pieces;
+    transport::spare_memory<long_sending>::pointer in_pieces;
+    host::messages::sending on_host;
   };
   struct receiving {
     request_handle request;
-    spare_memory<long_receiving>::pointer in_pieces;
+    transport::spare_memory<long_receiving>::pointer in_pieces;
+    host::messages::receiving on_host;
   };
 
   endpoint_group(std::shared_ptr<connections> links, const transport::open_parameters& how, bool oversubscribed)
@@ -60,13 +67,25 @@ class endpoint_group {
       each.context = context_;
       each.expedited = &expedited_;
     }
-    const std::size_t box_begin = (how.window_bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
-    window_ = std::make_shared<shared_memory>(links_, how, box_begin + mailbox::bytes_for(how.members->size()));
+    const auto in_lines = [](std::size_t bytes) {
+      return (bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
+    };
+    const std::size_t box_begin = in_lines(how.window_bytes);
+    const std::size_t rings_begin = box_begin + in_lines(mailbox::bytes_for(how.members->size()));
+    const host::ring_layout rings = host::ring_layout::for_ranks(how.members->size());
+    const std::size_t bytes = rings_begin + host::messages::bytes_for(how.members->size(), rings);
+    window_ = std::make_shared<shared_memory>(links_, how, bytes);
     if (!window_->reachable()) window_.reset();
     if (window_ == nullptr) return;
     std::vector<std::byte*> boxes;
-    for (int peer = 0; peer < size(); ++peer) boxes.push_back(window_->piece_of(peer) + box_begin);
+    std::vector<host::messages::member> members;
+    for (int peer = 0; peer < size(); ++peer) {
+      boxes.push_back(window_->piece_of(peer) + box_begin);
+      const pid_t process = window_->can_copy() ? links_->identity_of(rank_in_domain(peer)).pid : 0;
+      members.push_back({window_->piece_of(peer) + rings_begin, process});
+    }
     box_ = mailbox(std::move(boxes), rank_);
+    on_host_ = std::make_unique<host::messages>(members, rank_, rings);
   }
   endpoint_group(const endpoint_group&) = delete;
   endpoint_group& operator=(const endpoint_group&) = delete;
@@ -83,7 +102,11 @@ class endpoint_group {
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
-                failure& fail) noexcept {
+                failure& fail) {
+    if (on_host_ != nullptr && !id.on_device) {
+      return on_host_->try_send(
+          state.on_host, peer, id, data, bytes, [&] { return publish(data, bytes); }, fail);
+    }
     const int to = rank_in_domain(peer);
     const std::lock_guard guard(links_->lock());
     if (const ucs_status_t status = links_->connect(to, true); status != UCS_OK) [[unlikely]] {
@@ -118,7 +141,17 @@ class endpoint_group {
     return true;
   }
 
-  bool drained(sending& state) noexcept {
+  std::size_t eager_bytes() const noexcept { return on_host_ != nullptr ? on_host_->eager_bytes() : 0; }
+  bool send_eagerly(int peer, transport::message_id id, const void* data, std::size_t bytes) noexcept {
+    return on_host_->send_eagerly(peer, id, data, bytes);
+  }
+  template <class Take>
+  bool receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+    return on_host_->receive_eagerly(peer, id, bytes, take);
+  }
+
+  bool drained(sending& state) {
+    if (on_host_ != nullptr && !on_host_->drained(state.on_host)) return false;
     if (!state.request.pending() && state.in_pieces == nullptr) return true;
     const std::lock_guard guard(links_->lock());
     if (state.in_pieces != nullptr) {
@@ -132,7 +165,8 @@ class endpoint_group {
   }
 
   const void* try_receive(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
-                          failure& fail) noexcept {
+                          failure& fail) {
+    if (receives_parts(id)) return try_receive_parts(state, peer, id, static_cast<std::byte*>(buffer), bytes, fail);
     const std::lock_guard guard(links_->lock());
     const bool asked = state.request.pending() || state.in_pieces != nullptr;
     if (!asked && !ask_for(state, peer, id, buffer, bytes, fail)) return nullptr;
@@ -155,7 +189,22 @@ class endpoint_group {
 
   static void release(receiving&) noexcept {}
 
-  bool progress() noexcept {
+  /// Returns whether a message arrives in parts, from which it can be combined while they are in the cache.
+  bool receives_parts(transport::message_id id) const noexcept { return on_host_ != nullptr && !id.on_device; }
+  static constexpr std::size_t part_multiple = host::ring_layout::part_multiple;
+
+  /// If `receives_parts`: see `host::messages::next_part`.
+  const std::byte* next_part(receiving& state, int peer, transport::message_id id, std::byte* buffer, std::size_t room,
+                             std::size_t bytes, std::size_t& length, failure& fail) {
+    return on_host_->next_part(state.on_host, peer, id, buffer, room, bytes, length, fail,
+                               [this](int from, std::uint64_t handle) { return resolve(from, handle); });
+  }
+  bool finish_part(receiving& state, int peer, std::size_t bytes) {
+    return on_host_->finish_part(state.on_host, peer, bytes);
+  }
+
+  bool progress() {
+    if (on_host_ != nullptr) on_host_->progress();
     if (!unsent_.empty()) [[unlikely]] {
       const std::lock_guard guard(links_->lock());
       unsent_.advance();
@@ -263,6 +312,16 @@ class endpoint_group {
     return 0;
   }
 
+  bool copies_any_memory() const noexcept { return window_ != nullptr && window_->can_copy(); }
+  static std::uint64_t publish_unmapped(const void* data) noexcept {
+    return unmapped_bit | static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
+  }
+  static bool is_mapped(std::uint64_t handle) noexcept { return (handle & unmapped_bit) == 0; }
+  bool copy(int peer, std::uint64_t handle, std::size_t offset, void* to, std::size_t bytes) const noexcept {
+    const std::uint64_t address = (handle & ~unmapped_bit) + offset;
+    return platform::read_process_memory(links_->identity_of(rank_in_domain(peer)).pid, address, to, bytes);
+  }
+
   const std::byte* resolve(int peer, std::uint64_t handle) const noexcept {
     const std::uint64_t offset = handle & ((std::uint64_t{1} << offset_bits) - 1);
     return shared_[(handle >> offset_bits) - 1]->memory->piece_of(peer) + offset;
@@ -275,6 +334,7 @@ class endpoint_group {
     std::size_t bytes = 0;
   };
   static constexpr unsigned offset_bits = 44;
+  static constexpr std::uint64_t unmapped_bit = std::uint64_t{1} << 63;
 
   static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
   int rank_in_domain(int peer) const noexcept { return (*members_)[index(peer)]; }
@@ -297,6 +357,21 @@ class endpoint_group {
 
     bool last() const noexcept { return before + bytes == message; }
   };
+
+  /// Receives at most 1 MiB in one call, as other operations may wait for this thread.
+  const void* try_receive_parts(receiving& state, int peer, transport::message_id id, std::byte* buffer,
+                                std::size_t bytes, failure& fail) {
+    constexpr std::size_t most = std::size_t{1} << 20;
+    for (std::size_t moved = 0, length = 0; moved < most; moved += length) {
+      std::byte* const to = buffer == nullptr ? nullptr : buffer + state.on_host.received();
+      const std::byte* const from = next_part(state, peer, id, to, most, bytes, length, fail);
+      if (from == nullptr) return nullptr;
+      if (from != to && length > 0) std::memcpy(to, from, length);
+      if (!finish_part(state, peer, bytes)) continue;
+      return buffer != nullptr ? static_cast<const void*>(buffer) : this;  // an empty message must not return null
+    }
+    return nullptr;
+  }
 
   /// Requires the lock. Posts the receive. That needs no connection, but without one this rank does not learn that the
   /// peer has ended. A peer that has ended may have sent the message before. Returns false on failure or to try again.
@@ -465,9 +540,10 @@ class endpoint_group {
   const bool oversubscribed_;
   const int exceptions_at_start_;
   std::atomic<bool> expedited_{false};
-  std::vector<traffic> with_;  ///< messages from and to each peer
-  spare_memory<long_sending> long_sends_;
-  spare_memory<long_receiving> long_receives_;
+  std::vector<traffic> with_;                ///< UCX's messages from and to each peer
+  std::unique_ptr<host::messages> on_host_;  ///< null if memory is not shared
+  transport::spare_memory<long_sending> long_sends_;
+  transport::spare_memory<long_receiving> long_receives_;
   unfinished<long_sending> unsent_;
   unfinished<long_receiving> unasked_;
   std::shared_ptr<shared_memory> window_;

@@ -9,11 +9,13 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/process_memory.hpp>
 #include <hocket/core/platform/shared_pages.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +26,8 @@
 #include <span>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
@@ -63,6 +67,8 @@ class shared_memory {
   }
 
   bool reachable() const noexcept { return reachable_; }
+  /// Returns whether every rank can copy private memory of every other, and that is fast. Equal on all ranks.
+  bool can_copy() const noexcept { return can_copy_; }
   /// Returns null if the piece can't be reached, or is this rank's own and has been released.
   std::byte* piece_of(int rank) const noexcept { return bases_[index(rank)]; }
 
@@ -92,6 +98,17 @@ class shared_memory {
   /// processors copies are three times slower if source and destination have almost the same offset within a page.
   static constexpr std::size_t header_bytes = 2048;
 
+  /// A word of a process, which another one tries to copy.
+  struct probe {
+    std::uint64_t address = 0;
+    std::uint64_t content = 0;
+  };
+  /// What a rank can do with all others.
+  struct abilities {
+    bool reaches = false;
+    bool copies = false;
+  };
+
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
   static header* header_of(std::byte* base) noexcept { return reinterpret_cast<header*>(base - header_bytes); }
 
@@ -111,14 +128,19 @@ class shared_memory {
   }
 
   void open_all(const transport::open_parameters& how) {
-    const auto tickets = how.exchange(no_room_ ? std::vector<std::byte>() : own_.ticket());
+    const auto tickets = how.exchange(no_room_ ? std::vector<std::byte>() : own_ticket());
     for (std::size_t peer = 0; peer < tickets.size(); ++peer) {
       if (tickets[peer].empty()) raise(no_room_of(static_cast<int>(peer)));
     }
-    const std::uint8_t own = open_peers(how, tickets) ? 1 : 0;
-    reachable_ = true;
+    abilities own;
+    own.reaches = open_peers(how, tickets);
+    own.copies = own.reaches && links_->copies_by_kernel() && can_copy_from_all(how, tickets);
+    can_copy_ = true;
     for (const auto& answer : how.exchange(std::as_bytes(std::span(&own, 1)))) {
-      reachable_ = reachable_ && answer.size() == 1 && answer[0] == std::byte{1};
+      abilities theirs;
+      if (answer.size() == sizeof theirs) std::memcpy(&theirs, answer.data(), sizeof theirs);
+      reachable_ = reachable_ && theirs.reaches;
+      can_copy_ = can_copy_ && theirs.copies;
     }
     own_.hide();
     if (reachable_) return;
@@ -126,6 +148,30 @@ class shared_memory {
     for (int peer = 0; peer < static_cast<int>(bases_.size()); ++peer) {
       if (peer != rank_) bases_[index(peer)] = nullptr;
     }
+  }
+
+  /// The ticket of the piece, behind the address of a word of this process and its content.
+  std::vector<std::byte> own_ticket() const {
+    const probe word{reinterpret_cast<std::uintptr_t>(&probe_), probe_};
+    std::vector<std::byte> result(sizeof word);
+    std::memcpy(result.data(), &word, sizeof word);
+    const std::vector<std::byte> ticket = own_.ticket();
+    result.insert(result.end(), ticket.begin(), ticket.end());
+    return result;
+  }
+
+  bool can_copy_from_all(const transport::open_parameters& how,
+                         const std::vector<std::vector<std::byte>>& tickets) const noexcept {
+    for (std::size_t peer = 0; peer < tickets.size(); ++peer) {
+      probe word;
+      std::uint64_t found = 0;
+      if (tickets[peer].size() < sizeof word) return false;
+      std::memcpy(&word, tickets[peer].data(), sizeof word);
+      const pid_t process = links_->identity_of((*how.members)[peer]).pid;
+      if (!platform::read_process_memory(process, word.address, &found, sizeof found)) return false;
+      if (found != word.content) return false;
+    }
+    return true;
   }
 
   failure no_room_of(int rank) const {
@@ -158,7 +204,7 @@ class shared_memory {
 
   bool open_peer(int peer, int rank_in_domain, std::span<const std::byte> ticket) {
     platform::mapping& piece = pieces_[index(peer)];
-    piece = platform::open_shared_pages(ticket);
+    piece = platform::open_shared_pages(ticket.subspan(std::min(ticket.size(), sizeof(probe))));
     if (piece.data() == nullptr) {
       const std::lock_guard guard(links_->lock());
       if (links_->has_ended(rank_in_domain)) raise(connections::ended_failure(peer));
@@ -173,6 +219,9 @@ class shared_memory {
   platform::shared_pages own_;
   const int rank_;
   bool reachable_ = true;
+  bool can_copy_ = false;
+  /// Differs between processes, so that a copy from another one is recognized.
+  const std::uint64_t probe_ = reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(::getpid()) << 32;
   std::vector<platform::mapping> pieces_;  ///< of the peers
   std::vector<std::byte*> bases_;
 };

@@ -17,6 +17,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/engine/direct_run.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/plan_limits.hpp>
@@ -32,6 +33,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
@@ -46,7 +48,7 @@ selection::query query_of(const State& state, const call_request& asked) {
           .ranks = state.size(),
           .order = asked.order,
           .peer_pointers = state.has_windows() && !asked.checksummed && !asked.on_device,
-          .staging_bytes = state.layout().staging_bytes,
+          .staging_bytes = state.staging_limit(),
           .costs = state.domain()->costs(),
           .total_bytes = asked.total_elements * asked.element_size,
           .lengths_are_known = known};
@@ -60,7 +62,7 @@ std::size_t block_count(const State& state, const call_request& asked) {
 /// Returns how many elements of each block peers can read at the same time.
 template <class State>
 std::size_t segment_elements(const State& state, const call_request& asked) {
-  const std::size_t staging = state.layout().staging_bytes;
+  const std::size_t staging = state.staging_limit();
   if (staging == 0) return std::numeric_limits<std::size_t>::max();
   return std::max<std::size_t>(1, staging / asked.element_size / block_count(state, asked));
 }
@@ -68,7 +70,7 @@ std::size_t segment_elements(const State& state, const call_request& asked) {
 /// Returns whether peers can read the vector: as a whole or, if it is a single block, segment after segment.
 template <class State>
 bool fits_staging(const State& state, const call_request& asked) {
-  const std::size_t staging = state.layout().staging_bytes;
+  const std::size_t staging = state.staging_limit();
   const std::size_t blocks = block_count(state, asked);
   if (staging == 0 || (state.size() == 1 && asked.lengths != block_lengths::equal)) return true;
   if (asked.lengths == block_lengths::known_to_all) return asked.total_elements * asked.element_size <= staging;
@@ -107,7 +109,7 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
            "`static constexpr bool commutative = true`, or choose a plan that keeps rank order";
   }
   if (shape.peer_pointers && state.size() > 1 && asked.lengths == block_lengths::known_to_pairs &&
-      state.layout().staging_bytes > 0) {
+      state.staging_limit() > 0) {
     return "the plan reads peers' memory, which this transport stages, and no rank knows whether the blocks of another "
            "rank fit the staging memory; choose one that sends messages";
   }
@@ -115,7 +117,7 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
     const std::size_t elements =
         asked.lengths == block_lengths::equal ? asked.block_elements * block_count(state, asked) : asked.total_elements;
     return concat({"the vector of ", elements * asked.element_size, " bytes does not fit the staging memory of ",
-                   state.layout().staging_bytes, " bytes; choose an algorithm that sends messages"});
+                   state.staging_limit(), " bytes; choose an algorithm that sends messages"});
   }
   return {};
 }
@@ -247,12 +249,65 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
       });
 }
 
+/// Returns whether `run` has completed. If the caller's operation throws or memory runs out, a machine repeats the action
+/// and reports the error.
+template <class Run, class Log>
+bool complete_directly(Run& run, Log log) {
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    return run.run(log);
+  } catch (...) {
+    return false;
+  }
+#else
+  return run.run(log);
+#endif
+}
+
+/// Tries to complete a call without an operation state: see engine/direct_run.hpp. Returns whether that succeeded.
+/// Otherwise `planned` gets what remains of the call, if it has begun, and `entry` its log entry.
+template <class State>
+bool run_directly(State& state, const host_call& what, planned_call& planned, const call_settings& settings,
+                  const call_site& call, log_entry& entry) {
+  const bool is_plain = what.prepares == nullptr && what.blocks.lengths == block_lengths::equal &&
+                        !planned.checksummed && settings.observer.on_step == nullptr;
+  const std::size_t block = planned.layout.block_size();
+  const std::size_t most_bytes = direct_bytes(state);
+  if (compares_first || !is_plain || block > planned.segment_elements || most_bytes == 0) return false;
+  if (block * what.element_kernel->size > most_bytes) return false;
+  const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
+  const std::uint32_t signature = state.calls().extend_history(planned.signature);
+  direct_run<State> run(state, most_bytes, planned.plan, planned.layout, *what.element_kernel, what.operation.data,
+                        what.in, what.out, sequence, signature);
+  bool is_logged = false;
+  const auto log = [&] {
+    state.calls().add_brief({sequence, 1, planned.signature, history, call.operation, planned.types,
+                             planned.plan.name(), block, planned.plan.collective().root, call.site});
+    is_logged = true;  // last, because the first entry allocates memory
+  };
+  if (complete_directly(run, log)) {
+    state.complete(sequence);
+    return true;
+  }
+  if (!is_logged) log();
+  entry = reopen(state.calls());
+  planned.signature = signature;
+  planned.is_part = true;
+  planned.part_number = sequence;
+  planned.performed = run.position();
+  return false;
+}
+
 /// Runs a call. The calling thread must have entered the communicator.
 template <class Call, class State>
 outcome run_inside(State& state, const Call& what, const call_settings& settings, const call_site& call) {
   outcome refused;
-  const planned_call planned = plan_checked(state, what, settings, refused);
+  planned_call planned = plan_checked(state, what, settings, refused);
   if (refused.failed()) return refuse(state, refused.cause(), call);
+  log_entry entry;
+  if constexpr (std::is_same_v<Call, host_call> && transport::sends_eagerly<typename State::endpoints_type>) {
+    if (run_directly(state, what, planned, settings, call, entry)) return {};
+  }
   const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
   asserted_operation_state<State, typename Call::template operation_state<State>> operation_state(state, what, planned,
                                                                                                   settings.observer);
@@ -260,7 +315,8 @@ outcome run_inside(State& state, const Call& what, const call_settings& settings
   const auto locate = [&](error_context& at) { operation_state.locate(at); };
   return if_memory_lasts(state, call, locate, [&] {
     const bool over = operation_state.poll() == machine_status::done;
-    operation_state.set_entry(log_call(state, first, history, planned, call, over));
+    if (!planned.is_part) entry = log_call(state, first, history, planned, call, over);
+    operation_state.set_entry(entry);
     return drive(state, operation_state, settings.stop, call);
   });
 }
@@ -317,8 +373,7 @@ class started_call : public pending {
 
  protected:
   started_call(std::shared_ptr<State> state, const call_site& call, const stop_check& stop)
-      : state_(std::move(state)), call_(call), stop_(stop.of_copy(token_)),
-        waiting_(call.timeout, state_->endpoints().oversubscribed()) {}
+      : state_(std::move(state)), call_(call), stop_(stop.of_copy(token_)), waiting_(call.timeout, state_->spin()) {}
 
   /// `operation_state` belongs to the derived class, and must exist until `drop` or, if nothing fails, `finish`.
   void enter(operation& operation_state) {
@@ -343,7 +398,7 @@ class started_call : public pending {
   void run() {
     fail_without_memory([&] {
       const auto locate = [&](error_context& at) { operation_state_->locate(at); };
-      wait_policy waiting(call_.timeout, state_->endpoints().oversubscribed());
+      wait_policy waiting(call_.timeout, state_->spin());
       failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting, call_, locate);
       const outcome ended = found ? end_failed_call(*state_, std::move(found), call_, locate)
                                   : drive(*state_, *operation_state_, stop_, call_);

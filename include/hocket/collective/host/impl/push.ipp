@@ -22,7 +22,7 @@ HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_st
                                         stop_query stop, int peer) {
   State& state = operation_state.state;
   const int step = peer < 0 ? 0 : 1;
-  wait_policy waiting(call.timeout, state.endpoints().oversubscribed());
+  wait_policy waiting(call.timeout, state.spin());
   while (peer < 0 ? !state.has_credit(operation_state.sequence) : !operation_state.arrived(peer)) {
     if (!waiting.tick()) continue;
     state.endpoints().progress();

@@ -11,7 +11,7 @@
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
-namespace ucx {
+namespace transport {
 
 /// Must outlive the objects that it makes.
 template <class T>
@@ -58,5 +58,5 @@ class spare_memory {
   room* unused_ = nullptr;
 };
 
-}  // namespace ucx
+}  // namespace transport
 HOCKET_END_NAMESPACE

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Messages between the ranks of a communicator that share memory: all ranks are processes of one host.
+///
+/// Short messages go through the receiver's ring: see transport/host/message_ring.hpp. A long message is announced
+/// there, and once a receive matches it, its receiver decides how the bytes come, by the first of these that is possible:
+/// it reads them where they are, if the sender's buffer is in memory that both map; it has the kernel copy them; or it
+/// grants that the sender writes slices into the ring, which both work on at the same time.
+///
+/// Messages that arrive before their receive are kept in the order of their arrival. Not thread-safe.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/process_memory.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/host/message_ring.hpp>
+#include <hocket/transport/spare_memory.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+HOCKET_BEGIN_NAMESPACE
+namespace host {
+
+/// What an announcement reports about a long message.
+struct long_message_details {
+  std::uint64_t address = 0;  ///< in the sender's address space
+  std::uint64_t handle = 0;   ///< of memory that the receiver maps; 0: none
+  std::uint32_t number = 0;   ///< among the long messages from the sender to the receiver
+};
+static_assert(sizeof(long_message_details) <= ring_record::short_bytes);
+
+/// Long messages between two ranks that are not complete, found by their numbers in constant time.
+template <class Message>
+class numbered_messages {
+ public:
+  /// Adds a message and returns its number.
+  std::uint32_t add(Message* one) {
+    messages_.push_back(one);
+    return first_ + static_cast<std::uint32_t>(messages_.size()) - 1;
+  }
+  /// Returns null if there is none.
+  Message* find(std::uint32_t number) const noexcept {
+    const std::uint32_t place = number - first_;
+    return place < messages_.size() ? messages_[place] : nullptr;
+  }
+  void remove(std::uint32_t number) noexcept {
+    const std::uint32_t place = number - first_;
+    if (place >= messages_.size()) return;
+    messages_[place] = nullptr;
+    for (; !messages_.empty() && messages_.front() == nullptr; ++first_) messages_.pop_front();
+  }
+  bool empty() const noexcept { return messages_.empty(); }
+
+ private:
+  std::deque<Message*> messages_;
+  std::uint32_t first_ = 1;
+};
+
+class messages {
+  struct long_send;
+  struct long_receive;
+
+  struct peer_rings {
+    ring_writer out;
+    ring_reader in;
+    pid_t process = 0;
+    bool is_self = false;
+    numbered_messages<long_send> sends;
+    std::deque<std::pair<record_kind, std::uint32_t>> replies;  ///< for which there was no room
+    std::unordered_map<std::uint32_t, long_receive*> granted;   ///< long messages whose slices come
+    /// Messages without a receive, by channel and tag.
+    struct unexpected {
+      record_kind kind;
+      std::uint32_t signature;
+      std::uint64_t bytes;             ///< of the message
+      std::vector<std::byte> payload;  ///< of the record
+    };
+    std::unordered_map<std::uint64_t, std::deque<unexpected>> early;
+  };
+
+  /// A long message that this rank sends.
+  struct long_send {
+    long_send(messages& sender, peer_rings& to, std::span<const std::byte> data)
+        : owner(sender), with(to), rest(data) {}
+    long_send(const long_send&) = delete;
+    long_send& operator=(const long_send&) = delete;
+    ~long_send() {
+      with.sends.remove(number);
+      std::erase(owner.active_, this);
+    }
+
+    messages& owner;
+    peer_rings& with;
+    std::span<const std::byte> rest;  ///< bytes that are not sent
+    std::uint32_t number = 0;
+    bool granted = false;
+  };
+
+  /// A long message that this rank receives.
+  struct long_receive {
+    enum class way : std::uint8_t { mapped, by_kernel, in_slices };
+
+    long_receive(peer_rings& from, const long_message_details& announced)
+        : with(from), details(announced), how(announced.handle != 0 || from.is_self ? way::mapped
+                                              : from.process != 0                   ? way::by_kernel
+                                                                                    : way::in_slices) {}
+    long_receive(const long_receive&) = delete;
+    long_receive& operator=(const long_receive&) = delete;
+    ~long_receive() {
+      if (how == way::in_slices) with.granted.erase(details.number);
+    }
+
+    peer_rings& with;
+    const long_message_details details;
+    way how;
+    bool asked = false;                        ///< for slices
+    std::deque<std::vector<std::byte>> early;  ///< slices that came while another message was received
+  };
+
+ public:
+  /// A rank of the communicator.
+  struct member {
+    std::byte* memory = nullptr;  ///< its `bytes_for` zeroed bytes, aligned to a cache line
+    pid_t process = 0;            ///< 0: its private memory is not read
+  };
+
+  static constexpr std::size_t bytes_for(std::size_t ranks, ring_layout rings) noexcept {
+    return ranks * (sizeof(ring_credit) + rings.bytes());
+  }
+
+  class sending {
+    friend messages;
+    transport::spare_memory<long_send>::pointer message_;
+  };
+  class receiving {
+   public:
+    /// Returns the number of bytes in the parts that have been taken.
+    std::size_t received() const noexcept { return received_; }
+
+   private:
+    friend messages;
+    enum class source : std::uint8_t { none, ring, stored, announced };
+    source from_ = source::none;
+    std::size_t received_ = 0;       ///< bytes of earlier parts
+    std::size_t part_ = 0;           ///< bytes of the current part
+    std::vector<std::byte> stored_;  ///< a message that came before its receive
+    transport::spare_memory<long_receive>::pointer message_;
+  };
+
+  messages(const std::vector<member>& members, int rank, ring_layout rings)
+      : longest_(rings.longest()), longest_eager_(longest_) {
+    const std::size_t ranks = members.size();
+    // Where the kernel copies, two copies through the ring pay only for messages of a few pages.
+    constexpr std::size_t few_pages = 4096;
+    if (members.front().process != 0) longest_eager_ = std::min(longest_eager_, few_pages);
+    const auto credit = [&](int sender, int receiver) {
+      return reinterpret_cast<ring_credit*>(members[index(sender)].memory) + receiver;
+    };
+    const auto ring = [&](int receiver, int sender) {
+      return members[index(receiver)].memory + ranks * sizeof(ring_credit) + index(sender) * rings.bytes();
+    };
+    peers_.resize(ranks);
+    for (int peer = 0; peer < static_cast<int>(ranks); ++peer) {
+      peer_rings& with = at(peer);
+      with.out = ring_writer(ring(peer, rank), credit(rank, peer), rings);
+      with.in = ring_reader(ring(rank, peer), credit(peer, rank), rings);
+      with.process = members[index(peer)].process;
+      with.is_self = peer == rank;
+    }
+  }
+  messages(const messages&) = delete;
+  messages& operator=(const messages&) = delete;
+
+  /// As `try_send` of an endpoint group. `handle()`: that of `data` in memory that the peer maps, or 0.
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes, auto handle,
+                failure& fail) {
+    peer_rings& with = at(peer);
+    const std::span<const std::byte> payload(static_cast<const std::byte*>(data), bytes);
+    if (bytes <= longest_eager_) return send_eagerly(peer, id, data, bytes);
+    if (!with.out.has_room(sizeof(long_message_details))) return false;
+    state.message_ = sends_.make(*this, with, payload);
+    if (state.message_ == nullptr) {
+      fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
+      return false;
+    }
+    const std::uint32_t number = state.message_->number = with.sends.add(state.message_.get());
+    active_.push_back(state.message_.get());
+    const long_message_details details{reinterpret_cast<std::uintptr_t>(data), handle(), number};
+    with.out.write(record_kind::announcement, id.channel, id.sequence, id.signature,
+                   std::as_bytes(std::span(&details, 1)), bytes);
+    return true;
+  }
+
+  std::size_t eager_bytes() const noexcept { return longest_eager_; }
+
+  bool send_eagerly(int peer, transport::message_id id, const void* data, std::size_t bytes) noexcept {
+    peer_rings& with = at(peer);
+    if (!with.out.has_room(bytes)) return false;
+    with.out.write(record_kind::message, id.channel, id.sequence, id.signature,
+                   {static_cast<const std::byte*>(data), bytes}, bytes);
+    return true;
+  }
+
+  template <class Take>
+  bool receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+    peer_rings& with = at(peer);
+    const ring_record* const head = with.in.next();
+    if (head == nullptr || head->kind() != record_kind::message || head->channel() != id.channel) return false;
+    if (head->tag != id.sequence || head->signature != id.signature || head->bytes != bytes) return false;
+    if (!with.early.empty() || !with.replies.empty()) [[unlikely]]
+      return false;
+    take(with.in.payload(*head, bytes));
+    with.in.take(bytes);
+    return true;
+  }
+
+  bool drained(sending& state) {
+    if (state.message_ == nullptr) return true;
+    if (!advance(*state.message_)) return false;
+    state.message_.reset();
+    return true;
+  }
+
+  /// Continues the long messages that this rank sends.
+  void progress() {
+    for (long_send* const each : active_) advance(*each);
+  }
+
+  /// Returns the next bytes of a message of `bytes` bytes, and their number in `part`; null if none have arrived. They
+  /// are in `buffer` only if that is returned, else in place; then they are valid until `finish_part`, which the caller
+  /// must call before it uses this object for anything else. Until the message is complete, pass the same arguments
+  /// except for `buffer`.
+  /// @param buffer where to store the part if it must be stored
+  /// @param room the number of bytes at `buffer`, which a part then does not exceed
+  const std::byte* next_part(receiving& state, int peer, transport::message_id id, std::byte* buffer, std::size_t room,
+                             std::size_t bytes, std::size_t& part, failure& fail, auto resolve) {
+    if (state.from_ == receiving::source::none && !match(state, peer, id, bytes, fail)) return nullptr;
+    peer_rings& with = at(peer);
+    const std::byte* found = nullptr;
+    state.part_ = bytes - state.received_;
+    switch (state.from_) {
+      case receiving::source::none: break;
+      case receiving::source::ring: found = with.in.payload(*with.in.next(), bytes); break;
+      case receiving::source::stored: found = state.stored_.data(); break;
+      case receiving::source::announced: found = next_part_of_long(state, peer, buffer, room, resolve); break;
+    }
+    part = state.part_;
+    return found;
+  }
+
+  /// Takes the part that `next_part` returned. Returns whether it was the last.
+  bool finish_part(receiving& state, int peer, std::size_t bytes) {
+    peer_rings& with = at(peer);
+    state.received_ += state.part_;
+    const bool is_last = state.received_ == bytes;
+    if (state.from_ == receiving::source::ring) with.in.take(bytes);
+    if (state.from_ == receiving::source::announced) finish_part_of_long(*state.message_, with, state.part_, is_last);
+    if (!is_last) return false;
+    state = {};
+    return true;
+  }
+
+ private:
+  static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
+  peer_rings& at(int peer) noexcept { return peers_[index(peer)]; }
+
+  static std::uint64_t key(std::uint32_t channel, std::uint32_t tag) noexcept {
+    return std::uint64_t{channel} << 32 | tag;
+  }
+
+  static std::size_t payload_bytes(const ring_record& record) noexcept {
+    switch (record.kind()) {
+      case record_kind::message:
+      case record_kind::slice: return record.bytes;
+      case record_kind::announcement: return sizeof(long_message_details);
+      case record_kind::grant:
+      case record_kind::finished: break;
+    }
+    return 0;
+  }
+
+  // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Returns whether the message no longer needs the sender's memory. Keeps messages that arrive before a reply.
+  bool advance(long_send& message) {
+    peer_rings& with = message.with;
+    if (!with.replies.empty()) [[unlikely]]
+      flush_replies(with);
+    while (!message.granted && !message.rest.empty()) {
+      const ring_record* const head = with.in.next();
+      if (head == nullptr) return false;
+      keep(with, *head);
+    }
+    send_slices(message);
+    return message.rest.empty();
+  }
+
+  void send_slices(long_send& message) noexcept {
+    while (!message.rest.empty()) {
+      const std::size_t bytes = std::min(message.rest.size(), longest_);
+      if (!message.with.out.has_room(bytes)) return;
+      message.with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
+      message.rest = message.rest.subspan(bytes);
+    }
+  }
+
+  /// Sends a record without payload as soon as there is room.
+  static void reply(peer_rings& with, record_kind what, std::uint32_t number) {
+    with.replies.emplace_back(what, number);
+    flush_replies(with);
+  }
+  static void flush_replies(peer_rings& with) noexcept {
+    for (; !with.replies.empty() && with.out.has_room(0); with.replies.pop_front()) {
+      with.out.write(with.replies.front().first, 0, with.replies.front().second, 0, {}, 0);
+    }
+  }
+
+  // ── Receiving ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Takes a record that is not for the caller.
+  void keep(peer_rings& with, const ring_record& head) {
+    const std::size_t bytes = payload_bytes(head);
+    const std::byte* const payload = with.in.payload(head, bytes);
+    switch (head.kind()) {
+      case record_kind::message:
+      case record_kind::announcement:
+        with.early[key(head.channel(), head.tag)].push_back(
+            {head.kind(), head.signature, head.bytes, std::vector<std::byte>(payload, payload + bytes)});
+        break;
+      case record_kind::slice:
+        if (const auto found = with.granted.find(head.tag); found != with.granted.end()) {
+          found->second->early.emplace_back(payload, payload + bytes);
+        }
+        break;
+      case record_kind::grant:
+        if (long_send* const message = with.sends.find(head.tag); message != nullptr) message->granted = true;
+        break;
+      case record_kind::finished:
+        if (long_send* const message = with.sends.find(head.tag); message != nullptr) message->rest = {};
+        break;
+    }
+    with.in.take(bytes);
+  }
+
+  /// Finds the message that `id` receives. Returns false if it has not arrived or does not fit.
+  bool match(receiving& state, int peer, transport::message_id id, std::size_t bytes, failure& fail) {
+    peer_rings& with = at(peer);
+    if (!with.replies.empty()) [[unlikely]]
+      flush_replies(with);
+    if (!with.early.empty()) [[unlikely]] {
+      if (const auto found = with.early.find(key(id.channel, id.sequence)); found != with.early.end()) {
+        return match_early(state, found, peer, id, bytes, fail);
+      }
+    }
+    for (;;) {
+      const ring_record* const head = with.in.next();
+      if (head == nullptr) return false;
+      const record_kind kind = head->kind();
+      const bool is_message = kind == record_kind::message || kind == record_kind::announcement;
+      if (!is_message || head->tag != id.sequence || head->channel() != id.channel) {
+        keep(with, *head);
+        continue;
+      }
+      if (!fits(peer, id, head->bytes, head->signature, bytes, fail)) return false;
+      if (kind == record_kind::message) {
+        state.from_ = receiving::source::ring;
+        return true;
+      }
+      long_message_details details;
+      std::memcpy(&details, head->content, sizeof details);
+      if (!announce(state, with, details, peer, fail)) return false;
+      with.in.take(sizeof details);
+      return true;
+    }
+  }
+
+  bool match_early(receiving& state, auto found, int peer, transport::message_id id, std::size_t bytes, failure& fail) {
+    peer_rings& with = at(peer);
+    auto& first = found->second.front();
+    if (!fits(peer, id, first.bytes, first.signature, bytes, fail)) return false;
+    if (first.kind == record_kind::message) {
+      state.from_ = receiving::source::stored;
+      state.stored_ = std::move(first.payload);
+      state.stored_.reserve(1);  // so that an empty message has an address, too
+    } else {
+      long_message_details details;
+      std::memcpy(&details, first.payload.data(), sizeof details);
+      if (!announce(state, with, details, peer, fail)) return false;
+    }
+    found->second.pop_front();
+    if (found->second.empty()) with.early.erase(found);
+    return true;
+  }
+
+  bool announce(receiving& state, peer_rings& with, const long_message_details& details, int peer, failure& fail) {
+    state.message_ = receives_.make(with, details);
+    if (state.message_ == nullptr) {
+      fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
+      return false;
+    }
+    state.from_ = receiving::source::announced;
+    return true;
+  }
+
+  static bool fits(int peer, transport::message_id id, std::uint64_t sent, std::uint32_t signature, std::size_t bytes,
+                   failure& fail) {
+    const bool same_call = transport::fits(signature, id);
+    if (sent == bytes && same_call) [[likely]]
+      return true;
+    fail = sent == bytes ? transport::type_mismatch(peer, id)
+                         : transport::wrong_length(std::to_string(sent), sent > bytes, peer, id, bytes, same_call);
+    return false;
+  }
+
+  const std::byte* next_part_of_long(receiving& state, int peer, std::byte* buffer, std::size_t room, auto resolve) {
+    long_receive& message = *state.message_;
+    peer_rings& with = message.with;
+    switch (message.how) {
+      case long_receive::way::mapped: {
+        const auto* const begin = with.is_self ? reinterpret_cast<const std::byte*>(message.details.address)
+                                               : resolve(peer, message.details.handle);
+        return begin + state.received_;
+      }
+      case long_receive::way::by_kernel: {
+        state.part_ = std::min(state.part_, room);
+        const std::uint64_t from = message.details.address + state.received_;
+        if (platform::read_process_memory(with.process, from, buffer, state.part_)) return buffer;
+        if (state.received_ > 0) return nullptr;  // its process or its call has ended, which the caller finds
+        with.process = 0;
+        message.how = long_receive::way::in_slices;
+        [[fallthrough]];
+      }
+      case long_receive::way::in_slices: return next_slice(state, message);
+    }
+    return nullptr;
+  }
+
+  const std::byte* next_slice(receiving& state, long_receive& message) {
+    peer_rings& with = message.with;
+    if (!message.asked) {
+      with.granted.emplace(message.details.number, &message);
+      message.asked = true;
+      reply(with, record_kind::grant, message.details.number);
+    }
+    if (!with.replies.empty()) [[unlikely]]
+      flush_replies(with);
+    if (!message.early.empty()) [[unlikely]] {
+      state.part_ = message.early.front().size();
+      return message.early.front().data();
+    }
+    while (const ring_record* const head = with.in.next()) {
+      if (head->kind() == record_kind::slice && head->tag == message.details.number) {
+        state.part_ = std::min<std::size_t>(head->bytes, state.part_);
+        return with.in.payload(*head, head->bytes);
+      }
+      keep(with, *head);
+    }
+    return nullptr;
+  }
+
+  void finish_part_of_long(long_receive& message, peer_rings& with, std::size_t part, bool is_last) {
+    if (message.how != long_receive::way::in_slices) {
+      if (is_last) reply(with, record_kind::finished, message.details.number);
+    } else if (!message.early.empty()) {
+      message.early.pop_front();
+    } else {
+      with.in.take(part);
+    }
+  }
+
+  std::size_t longest_;        ///< of a record's payload
+  std::size_t longest_eager_;  ///< of a message that is not announced
+  std::vector<peer_rings> peers_;
+  std::vector<long_send*> active_;
+  transport::spare_memory<long_send> sends_;
+  transport::spare_memory<long_receive> receives_;
+};
+
+}  // namespace host
+HOCKET_END_NAMESPACE
