@@ -53,13 +53,13 @@ class numbered_messages {
   }
   /// Returns null if there is none.
   Message* find(std::uint32_t number) const noexcept {
-    const std::uint32_t place = number - first_;
-    return place < messages_.size() ? messages_[place] : nullptr;
+    const std::uint32_t distance = number - first_;
+    return distance < messages_.size() ? messages_[distance] : nullptr;
   }
   void remove(std::uint32_t number) noexcept {
-    const std::uint32_t place = number - first_;
-    if (place >= messages_.size()) return;
-    messages_[place] = nullptr;
+    const std::uint32_t distance = number - first_;
+    if (distance >= messages_.size()) return;
+    messages_[distance] = nullptr;
     for (; !messages_.empty() && messages_.front() == nullptr; ++first_) messages_.pop_front();
   }
   bool empty() const noexcept { return messages_.empty(); }
