@@ -5,10 +5,12 @@
 #pragma once
 
 #include "device_side.hpp"
+#include "distribution.hpp"
 #include "trial.hpp"
 
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/core/buffer.hpp>
+#include <hocket/core/strong_types.hpp>
 #include <hocket/group/allocate.hpp>
 
 #include <algorithm>
@@ -72,25 +74,24 @@ class buffered_trial : public trial {
     if (what.buffers != memory::host) device_ = std::make_unique<device_side>(what.buffers, comm.rank());
   }
 
-  bool has(placement where) const override {
-    switch (what_.what) {
-      case collective::all_reduce:
-      case collective::reduce_scatter:
-      case collective::all_gather: return true;
-      case collective::broadcast: return where == placement::in_place;
-      case collective::all_to_all:
-      case collective::barrier:
-      case collective::send_recv: return where == placement::out_of_place;
-    }
-    return false;
-  }
+  bool has(placement where) const override { return has_placement(what_.what, where); }
 
   void reserve(std::size_t elements) override {
-    const std::size_t largest = elements * (has_blocks() ? ranks() : 1);
+    resize(elements);
+    std::size_t largest = elements * (has_blocks() ? ranks() : 1);
+    // The rank with the longest block receives that much from every rank.
+    if (what_.what == collective::all_to_all_v) largest = std::max(largest, ranks() * std::ranges::max(lengths_));
     for (auto& each : areas_) each.reserve(comm_, largest, what_.shared_memory, device_.get());
   }
 
-  void resize(std::size_t elements) override { block_ = elements; }
+  void resize(std::size_t elements) override {
+    block_ = elements;
+    const distribution how = takes_counts(what_.what) ? what_.blocks : distribution::even;
+    lengths_ = block_lengths(how, comm_.size(), elements * ranks());
+    received_.assign(ranks(), own_length());
+    offsets_.clear();
+    for (std::size_t i = 0; i < ranks(); ++i) offsets_.push_back(block_offset(lengths_, i));
+  }
 
   void write(placement where, contents values) override {
     edit(output(where),
@@ -125,23 +126,30 @@ class buffered_trial : public trial {
   }
 
   void chill() override {
-    const std::size_t count = block_ * (has_blocks() ? ranks() : 1);
-    for (auto& each : areas_) drop_from_caches(std::as_writable_bytes(each.first(count)));
+    const std::size_t sizes[] = {has_blocks() ? block_ * ranks() : block_, output(placement::out_of_place).size()};
+    for (std::size_t i = 0; i < 2; ++i) drop_from_caches(std::as_writable_bytes(areas_[i].first(sizes[i])));
   }
 
  protected:
   std::span<T> input(placement where) const {
-    const bool many = what_.what == collective::reduce_scatter || what_.what == collective::all_to_all;
-    if (where == placement::in_place && what_.what == collective::all_gather) return own_block();
-    return areas_[0].first(many ? block_ * ranks() : block_);
+    if (gathers() && where == placement::in_place) return own_block();
+    return areas_[0].first(gathers() ? own_length() : has_blocks() ? block_ * ranks() : block_);
   }
 
   std::span<T> output(placement where) const {
-    const bool many = what_.what == collective::all_gather || what_.what == collective::all_to_all;
-    const std::size_t count = many ? block_ * ranks() : block_;
+    std::size_t count = block_;
+    if (gathers() || what_.what == collective::all_to_all) count = block_ * ranks();
+    if (scatters()) count = own_length();
+    if (what_.what == collective::all_to_all_v) count = own_length() * ranks();
     if (where == placement::out_of_place) return areas_[1].first(count);
-    return what_.what == collective::reduce_scatter ? own_block() : areas_[0].first(count);
+    return scatters() ? own_block() : areas_[0].first(count);
   }
+
+  /// The length of each rank's block.
+  hocket::counts counts() const { return {lengths_}; }
+  /// What this rank sends to each rank in an all_to_all_v, and receives from each.
+  hocket::send_counts send_counts() const { return {lengths_}; }
+  hocket::receive_counts receive_counts() const { return {received_}; }
 
   /// The device that owns the buffers; null for host memory.
   device_side* device() const { return device_.get(); }
@@ -173,13 +181,18 @@ class buffered_trial : public trial {
   virtual T combined(std::size_t position, contents values) const = 0;
 
   T expected(std::size_t position, contents values) const {
-    const std::size_t offset = static_cast<std::size_t>(comm_.rank()) * block_;
-    const int source = block_ == 0 ? 0 : static_cast<int>(position / block_);
     switch (what_.what) {
       case collective::all_reduce: return combined(position, values);
-      case collective::reduce_scatter: return combined(offset + position, values);
-      case collective::all_gather: return value(source, position % block_, values);
-      case collective::all_to_all: return value(source, offset + position % block_, values);
+      case collective::reduce_scatter:
+      case collective::reduce_scatter_v: return combined(own_offset() + position, values);
+      case collective::all_gather:
+      case collective::all_gather_v: {
+        const std::size_t source = block_at(position);
+        return value(static_cast<int>(source), position - offsets_[source], values);
+      }
+      case collective::all_to_all:
+      case collective::all_to_all_v:
+        return value(static_cast<int>(position / own_length()), own_offset() + position % own_length(), values);
       case collective::broadcast: return value(what_.root, position, values);
       case collective::send_recv: return value(previous(), position, values);
       case collective::barrier: break;
@@ -204,14 +217,26 @@ class buffered_trial : public trial {
   }
 
   bool has_blocks() const {
-    return what_.what == collective::reduce_scatter || what_.what == collective::all_gather ||
-           what_.what == collective::all_to_all;
+    return gathers() || scatters() || what_.what == collective::all_to_all || what_.what == collective::all_to_all_v;
+  }
+  bool gathers() const { return what_.what == collective::all_gather || what_.what == collective::all_gather_v; }
+  bool scatters() const {
+    return what_.what == collective::reduce_scatter || what_.what == collective::reduce_scatter_v;
   }
   bool contributes() const { return what_.what != collective::broadcast || comm_.rank() == what_.root; }
-  std::span<T> own_block() const {
-    return areas_[0].first(block_ * ranks()).subspan(static_cast<std::size_t>(comm_.rank()) * block_, block_);
+
+  std::size_t own_rank() const { return static_cast<std::size_t>(comm_.rank()); }
+  std::size_t own_length() const { return lengths_[own_rank()]; }
+  std::size_t own_offset() const { return offsets_[own_rank()]; }
+  std::span<T> own_block() const { return areas_[0].first(block_ * ranks()).subspan(own_offset(), own_length()); }
+  /// Returns the block that contains this position of all blocks.
+  std::size_t block_at(std::size_t position) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(offsets_, position) - offsets_.begin()) - 1;
   }
 
+  std::vector<std::size_t> lengths_;
+  std::vector<std::size_t> received_;
+  std::vector<std::size_t> offsets_;
   std::unique_ptr<device_side> device_;
   area<T> areas_[2];
 };

@@ -3,6 +3,7 @@
 /// Measured times, and the figures derived from them.
 #pragma once
 
+#include "distribution.hpp"
 #include "settings.hpp"
 
 #include <algorithm>
@@ -41,19 +42,23 @@ inline double bus_factor(collective what, int ranks) {
     case collective::all_to_all: return (n - 1) / n;
     case collective::broadcast:
     case collective::send_recv: return 1;
-    case collective::barrier: return 0;
+    case collective::barrier:
+    case collective::reduce_scatter_v:
+    case collective::all_gather_v:
+    case collective::all_to_all_v: return 0;  // depends on the lengths of the blocks: busiest_share
   }
   return 0;
 }
 
 /// Returns the number of blocks that the reported size consists of.
 inline std::size_t blocks_of(collective what, int ranks) {
-  const bool many =
-      what == collective::reduce_scatter || what == collective::all_gather || what == collective::all_to_all;
+  const bool many = what == collective::reduce_scatter || what == collective::all_gather ||
+                    what == collective::all_to_all || takes_counts(what);
   return many ? static_cast<std::size_t>(ranks) : 1;
 }
 
-/// Returns the number of elements per block if all blocks together have `bytes` bytes: at least 1, but 0 for 0 bytes.
+/// Returns the number of elements per block, or their mean if the call has counts, if all blocks together have `bytes`
+/// bytes: at least 1, but 0 for 0 bytes.
 inline std::size_t count_of(collective what, int ranks, std::size_t element_size, std::size_t bytes) {
   if (bytes == 0 || what == collective::barrier) return 0;
   return std::max<std::size_t>(1, bytes / element_size / blocks_of(what, ranks));
@@ -74,6 +79,7 @@ struct row {
   int ranks = 1;
   std::size_t count = 0;
   std::size_t bytes = 0;
+  std::vector<std::size_t> lengths{};  ///< elements in the block of each rank; empty: blocks are equal
   std::optional<figures> out_of_place;
   std::optional<figures> in_place;
 
@@ -81,7 +87,9 @@ struct row {
   double algorithm_bandwidth(const figures& of) const {
     return static_cast<double>(bytes) / percentile(of.seconds, 0.5) / 1e9;
   }
-  double bus_bandwidth(const figures& of) const { return algorithm_bandwidth(of) * bus_factor(what, ranks); }
+  double bus_bandwidth(const figures& of) const {
+    return algorithm_bandwidth(of) * (takes_counts(what) ? busiest_share(what, lengths) : bus_factor(what, ranks));
+  }
 };
 
 }  // namespace perf

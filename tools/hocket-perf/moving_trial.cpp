@@ -4,7 +4,9 @@
 #include "buffered_trial.hpp"
 
 #include <hocket/collective/all_gather.hpp>
+#include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_to_all.hpp>
+#include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/device/staged.hpp>
@@ -45,8 +47,11 @@ class moving_trial final : public buffered_trial<Domain, T> {
       case collective::all_to_all: return hocket::explain<T>(comm_, hocket::all_to_all, block_);
       case collective::broadcast: return hocket::explain<T>(comm_, hocket::broadcast, block_);
       case collective::barrier: return hocket::explain<T>(comm_, hocket::barrier, 0);
+      case collective::all_gather_v: return hocket::explain<T>(comm_, hocket::all_gather_v, this->counts());
+      case collective::all_to_all_v: return hocket::explain<T>(comm_, hocket::all_to_all_v);
       case collective::all_reduce:
       case collective::reduce_scatter:
+      case collective::reduce_scatter_v:
       case collective::send_recv: break;
     }
     return "send_recv: sends to the next rank and receives from the previous one; it has no algorithms to choose "
@@ -62,8 +67,14 @@ class moving_trial final : public buffered_trial<Domain, T> {
       case collective::broadcast:
         return hocket::broadcast(comm_, this->output(where), hocket::root{what_.root}, options);
       case collective::barrier: return hocket::barrier(comm_, options);
+      case collective::all_gather_v:
+        return hocket::all_gather_v(comm_, this->input(where), this->output(where), this->counts(), options);
+      case collective::all_to_all_v:
+        return hocket::all_to_all_v(comm_, this->input(where), this->output(where), this->send_counts(),
+                                    this->receive_counts(), options);
       case collective::all_reduce:
       case collective::reduce_scatter:
+      case collective::reduce_scatter_v:
       case collective::send_recv: break;
     }
   }
@@ -93,6 +104,9 @@ class moving_trial final : public buffered_trial<Domain, T> {
         case collective::broadcast: return hocket::broadcast(comm_, out, hocket::root{what_.root}, options);
         case collective::all_reduce:
         case collective::reduce_scatter:
+        case collective::reduce_scatter_v:
+        case collective::all_gather_v:
+        case collective::all_to_all_v:
         case collective::barrier:
         case collective::send_recv: break;
       }

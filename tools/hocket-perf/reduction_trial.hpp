@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Trials of all_reduce and reduce_scatter, for one element type and each operation.
+/// Trials of all_reduce, reduce_scatter and reduce_scatter_v, for one element type and each operation.
 #pragma once
 
 #include "buffered_trial.hpp"
@@ -9,6 +9,7 @@
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/collective/explain.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/reduce_scatter_v.hpp>
 #include <hocket/core/options.hpp>
 
 #include <type_traits>
@@ -45,6 +46,9 @@ class reduction_trial final : public buffered_trial<Domain, T> {
     if (what_.what == collective::reduce_scatter) {
       return hocket::explain<T>(comm_, hocket::reduce_scatter, block_, Op{});
     }
+    if (what_.what == collective::reduce_scatter_v) {
+      return hocket::explain<T>(comm_, hocket::reduce_scatter_v, this->counts(), Op{});
+    }
     return hocket::explain<T>(comm_, hocket::all_reduce, block_, Op{});
   }
 
@@ -53,6 +57,8 @@ class reduction_trial final : public buffered_trial<Domain, T> {
   void call(placement where, const Options& options) {
     if (what_.what == collective::reduce_scatter) {
       hocket::reduce_scatter(comm_, this->input(where), this->output(where), Op{}, options);
+    } else if (what_.what == collective::reduce_scatter_v) {
+      hocket::reduce_scatter_v(comm_, this->input(where), this->output(where), this->counts(), Op{}, options);
     } else if (where == placement::in_place) {
       hocket::all_reduce(comm_, hocket::in_place(this->output(where)), Op{}, options);
     } else {

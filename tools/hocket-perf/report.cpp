@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "report.hpp"
 
+#include "distribution.hpp"
+
 #include <hocket/core/config.hpp>
 
 #include <cinttypes>
@@ -99,6 +101,7 @@ void report::begin() const {
 void report::begin(collective what) const {
   if (!prints()) return;
   std::printf("#\n# %s\n", to_string(what));
+  if (takes_counts(what)) std::printf("# distribution %s\n", describe(wanted_.blocks, team_.size()).c_str());
   const std::string names = text(" %9s %9s %8s %8s %7s", "time", "p99", "algbw", "busbw", "#wrong");
   const std::string units = text(" %9s %9s %8s %8s %7s", "(us)", "(us)", "(GB/s)", "(GB/s)", "");
   std::printf("# %49s %30s %45s\n", "", "out-of-place", "in-place");

@@ -23,9 +23,12 @@ namespace plan = hocket::plan;
 std::optional<plan::collective> collective_of(collective what, int root) {
   switch (what) {
     case collective::all_reduce: return plan::collective{plan::collective_kind::all_reduce};
-    case collective::reduce_scatter: return plan::collective{plan::collective_kind::reduce_scatter};
-    case collective::all_gather: return plan::collective{plan::collective_kind::all_gather};
-    case collective::all_to_all: return plan::collective{plan::collective_kind::all_to_all};
+    case collective::reduce_scatter:
+    case collective::reduce_scatter_v: return plan::collective{plan::collective_kind::reduce_scatter};
+    case collective::all_gather:
+    case collective::all_gather_v: return plan::collective{plan::collective_kind::all_gather};
+    case collective::all_to_all:
+    case collective::all_to_all_v: return plan::collective{plan::collective_kind::all_to_all};
     case collective::broadcast: return plan::collective{plan::collective_kind::broadcast, root};
     case collective::barrier: return plan::collective{plan::collective_kind::barrier};
     case collective::send_recv: break;
@@ -63,7 +66,7 @@ class session {
       for (std::size_t t = 0; t < (typed ? wanted_.types.size() : 1); ++t) {
         for (std::size_t o = 0; o < (reduces(what) ? wanted_.operations.size() : 1); ++o) {
           measure_sizes({what, wanted_.operations[o], wanted_.types[t], wanted_.root, wanted_.shared_memory,
-                         wanted_.buffers, algorithm_of(what, wanted_, team_.size())});
+                         wanted_.buffers, wanted_.blocks, algorithm_of(what, wanted_, team_.size())});
         }
       }
     }
@@ -91,12 +94,18 @@ class session {
                .ranks = team_.size(),
                .count = count,
                .bytes = count * element * blocks_of(what.what, team_.size()),
+               .lengths = lengths_of(what, count),
                .out_of_place = {},
                .in_place = {}};
       if (wanted_.out_of_place) line.out_of_place = measure(*tried, placement::out_of_place);
       if (wanted_.in_place) line.in_place = measure(*tried, placement::in_place);
       report_.add(std::move(line));
     }
+  }
+
+  std::vector<std::size_t> lengths_of(const subject& what, std::size_t count) const {
+    if (!takes_counts(what.what)) return {};
+    return block_lengths(what.blocks, team_.size(), count * static_cast<std::size_t>(team_.size()));
   }
 
   void reserve(trial& tried, std::size_t elements, std::size_t bytes) const {

@@ -19,10 +19,11 @@ template <class Value>
 using named = std::vector<std::pair<std::string, Value>>;
 
 const named<collective> collectives{
-    {"all_reduce", collective::all_reduce}, {"reduce_scatter", collective::reduce_scatter},
-    {"all_gather", collective::all_gather}, {"all_to_all", collective::all_to_all},
-    {"broadcast", collective::broadcast},   {"barrier", collective::barrier},
-    {"send_recv", collective::send_recv}};
+    {"all_reduce", collective::all_reduce},     {"reduce_scatter", collective::reduce_scatter},
+    {"all_gather", collective::all_gather},     {"all_to_all", collective::all_to_all},
+    {"broadcast", collective::broadcast},       {"barrier", collective::barrier},
+    {"send_recv", collective::send_recv},       {"reduce_scatter_v", collective::reduce_scatter_v},
+    {"all_gather_v", collective::all_gather_v}, {"all_to_all_v", collective::all_to_all_v}};
 const named<operation> operations{{"sum", operation::sum},
                                   {"prod", operation::prod},
                                   {"min", operation::min},
@@ -40,6 +41,9 @@ const named<datatype> datatypes{{"int8", datatype::int8},
                                 {"double", datatype::float64},
                                 {"float8_e4m3", datatype::float8_e4m3},
                                 {"float8_e5m2", datatype::float8_e5m2}};
+
+const named<distribution> distributions{
+    {"even", distribution::even}, {"linear", distribution::linear}, {"single", distribution::single}};
 
 const named<memory> memories{
     {"host", memory::host}, {"pinned", memory::pinned}, {"device", memory::device}, {"managed", memory::managed}};
@@ -83,6 +87,24 @@ void add_names(CLI::App& app, const std::string& flags, const std::string& what,
       ->type_name("NAME");
 }
 
+/// Adds an option that takes one of the names. The error lists them.
+template <class Value>
+void add_name(CLI::App& app, const std::string& flag, const std::string& what, const named<Value>& all, Value& chosen) {
+  std::string known;
+  for (const auto& [name, value] : all) known += (known.empty() ? "" : ", ") + name;
+  app.add_option_function<std::string>(
+         flag,
+         [&all, &chosen, flag, known](const std::string& text) {
+           const auto found =
+               std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.first == text; });
+           if (found == all.end()) throw CLI::ValidationError(flag, "'" + text + "' must be one of " + known);
+           chosen = found->second;
+         },
+         what)
+      ->default_str(name_of(all, chosen))
+      ->type_name("NAME");
+}
+
 /// Parses sizes such as "8", "64K", "1.5M" or "2GB"; units are powers of 1024, as in nccl-tests.
 std::size_t read_bytes(const std::string& flag, const std::string& text) {
   std::size_t used = 0;
@@ -117,6 +139,11 @@ void add_what(CLI::App& app, settings& to) {
   add_names(app, "-o,--op", "reduction operation", operations, to.operations, operation::sum);
   add_names(app, "-d,--datatype", "element type (f8e4m3 and f8e5m2 are accepted, too)", datatypes, to.types,
             datatype::float32);
+  add_name(
+      app, "--distribution",
+      "how calls with counts (_v) distribute a size over the blocks of n ranks: even; linear: rank r's block has r + 1 "
+      "of n (n + 1) / 2 parts; single: the last rank's block has all elements",
+      distributions, to.blocks);
   app.add_option("--algorithm", to.algorithm, "auto, or the name of an algorithm of the collective: see --explain")
       ->type_name("NAME");
   app.add_option("-r,--root", to.root, "root of broadcast")->check(CLI::NonNegativeNumber);
@@ -155,19 +182,8 @@ void add_method(CLI::App& app, settings& to) {
   app.add_flag("--cold", to.cold, "evict the buffers from the caches before each iteration");
   app.add_flag("--shared-memory", to.shared_memory,
                "allocate buffers with hocket::allocate, so that other ranks can read them");
-  app.add_option_function<std::string>(
-         "--memory",
-         [&to](const std::string& text) {
-           const auto found =
-               std::find_if(memories.begin(), memories.end(), [&](const auto& each) { return each.first == text; });
-           if (found == memories.end()) {
-             throw CLI::ValidationError("--memory", "'" + text + "' must be one of host, pinned, device, managed");
-           }
-           to.buffers = found->second;
-         },
-         "memory of the buffers: host, pinned, device, managed; all except host need a GPU")
-      ->default_str("host")
-      ->type_name("NAME");
+  add_name(app, "--memory", "memory of the buffers: host, pinned, device, managed; all except host need a GPU",
+           memories, to.buffers);
   app.add_option("-T,--timeout", to.timeout, "seconds that a call may wait for other ranks")
       ->check(CLI::PositiveNumber);
   app.add_option("--corrupt", to.corrupt)->group("");
@@ -193,8 +209,9 @@ void add_output(CLI::App& app, settings& to) {
 }
 
 constexpr const char* examples =
-    "Sizes are counted as in nccl-tests: for all_gather, reduce_scatter and all_to_all the blocks of all ranks\n"
-    "together, otherwise one rank's buffer. K, M and G are powers of 1024; 1 GB/s is 1e9 bytes per second.\n\n"
+    "Sizes are counted as in nccl-tests: for all_gather, reduce_scatter and all_to_all, with or without _v, the\n"
+    "blocks of all ranks together, otherwise one rank's buffer. K, M and G are powers of 1024; 1 GB/s is 1e9 bytes\n"
+    "per second.\n\n"
     "Flags shared with nccl-tests have the same meaning, except -p (here processes), -t (here all ranks) and -c (here "
     "0 or\n"
     "1). Other defaults: sizes from 8 bytes, doubling (nccl-tests: only 32M, steps of 1M); 100 iterations after 10 "
@@ -209,6 +226,7 @@ constexpr const char* examples =
     "  hocket-perf -t 2 -b 8 -e 64M -f 2                     all_reduce of floats between two threads\n"
     "  hocket-perf -p 4 --collective all_gather -d bfloat16  between four processes over UCX\n"
     "  hocket-perf -t 4 -d all -o all -b 1M -e 1M -n 20      every element type and operation, one size\n"
+    "  hocket-perf -p 4 --collective all_to_all_v            blocks of different lengths; --distribution states which\n"
     "  hocket-perf -t 2 --algorithm ring --cold --pin        one algorithm, cold caches, fixed cores\n"
     "  hocket-perf -p 4 --explain -b 1K -e 1M -f 4           explains the selection of algorithms\n"
     "  UCX_TLS=tcp,self hocket-perf -p 2                     the same over TCP\n"
@@ -223,6 +241,13 @@ void check_memory(settings& read) {
   };
   if (read.shared_memory) refuse("--shared-memory needs host memory: omit one of the two options");
   if (read.cold) refuse("--cold empties the caches of the host, not those of a device: omit it");
+  // "all" means all collectives that can be measured in this memory.
+  const bool all = read.collectives.size() == collectives.size();
+  if (all) std::erase_if(read.collectives, takes_counts);
+  for (const collective what : read.collectives) {
+    if (takes_counts(what))
+      refuse(std::string(to_string(what)) + " is measured only in host memory: omit one of the two");
+  }
   if (read.explain)
     refuse(
         "--explain describes the selection for vectors in host memory, but vectors here are cut into chunks: omit it");
@@ -251,6 +276,7 @@ void check(settings& read) {
 const char* to_string(collective what) { return name_of(collectives, what); }
 const char* to_string(operation what) { return name_of(operations, what); }
 const char* to_string(datatype what) { return name_of(datatypes, what); }
+const char* to_string(distribution what) { return name_of(distributions, what); }
 const char* to_string(memory what) { return name_of(memories, what); }
 
 std::size_t size_of(datatype what) {
@@ -271,7 +297,25 @@ std::size_t size_of(datatype what) {
   return 1;
 }
 
-bool reduces(collective what) { return what == collective::all_reduce || what == collective::reduce_scatter; }
+bool reduces(collective what) {
+  return what == collective::all_reduce || what == collective::reduce_scatter || what == collective::reduce_scatter_v;
+}
+
+bool has_placement(collective what, placement where) {
+  switch (what) {
+    case collective::all_reduce:
+    case collective::reduce_scatter:
+    case collective::reduce_scatter_v:
+    case collective::all_gather:
+    case collective::all_gather_v: return true;
+    case collective::broadcast: return where == placement::in_place;
+    case collective::all_to_all:
+    case collective::all_to_all_v:
+    case collective::barrier:
+    case collective::send_recv: return where == placement::out_of_place;
+  }
+  return false;
+}
 
 const char* to_string(averaging how) {
   switch (how) {

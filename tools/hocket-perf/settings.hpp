@@ -9,7 +9,18 @@
 
 namespace perf {
 
-enum class collective { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, barrier, send_recv };
+enum class collective {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  barrier,
+  send_recv,
+  reduce_scatter_v,
+  all_gather_v,
+  all_to_all_v
+};
 enum class operation { sum, prod, min, max, avg };
 enum class datatype {
   int8,
@@ -26,16 +37,29 @@ enum class datatype {
   float8_e5m2
 };
 
+/// How many elements the block of each rank has, in calls with counts.
+enum class distribution { even, linear, single };
+
 /// Kind of memory of the buffers.
 enum class memory { host, pinned, device, managed };
+
+enum class placement { out_of_place, in_place };
 
 const char* to_string(collective what);
 const char* to_string(operation what);
 const char* to_string(datatype what);
+const char* to_string(distribution what);
 const char* to_string(memory what);
 std::size_t size_of(datatype what);
 /// Returns whether the collective takes a reduction operation.
 bool reduces(collective what);
+
+/// Returns whether the collective can be called with this placement.
+bool has_placement(collective what, placement where);
+/// Returns whether the collective takes the length of each rank's block.
+constexpr bool takes_counts(collective what) {
+  return what == collective::reduce_scatter_v || what == collective::all_gather_v || what == collective::all_to_all_v;
+}
 
 /// Returns whether this reduction is measured outside of host memory: few are, because each one is compiled separately.
 constexpr bool reduces_elsewhere(operation op, datatype type) {
@@ -57,6 +81,7 @@ struct settings {
   std::vector<collective> collectives;
   std::vector<operation> operations;
   std::vector<datatype> types;
+  distribution blocks = distribution::linear;  ///< of calls with counts
   std::string algorithm = "auto";
   int root = 0;
   int threads = 0;    ///< 0: not given

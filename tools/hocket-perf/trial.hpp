@@ -23,8 +23,6 @@ namespace perf {
 /// A non-owning reference to a communicator of either kind.
 using any_communicator = std::variant<const hocket::local::communicator*, const hocket::ucx::communicator*>;
 
-enum class placement { out_of_place, in_place };
-
 /// The measured collective and its parameters. Equal on all ranks.
 struct subject {
   collective what = collective::all_reduce;
@@ -33,6 +31,7 @@ struct subject {
   int root = 0;
   bool shared_memory = false;
   memory buffers = memory::host;
+  distribution blocks = distribution::linear;            ///< of calls with counts
   std::optional<hocket::plan::any_algorithm> algorithm;  ///< none: hocket chooses
 };
 
@@ -45,9 +44,9 @@ class trial {
 
   /// Returns whether the collective supports this placement.
   virtual bool has(placement where) const = 0;
-  /// Allocates buffers for blocks of up to `elements` elements. Collective.
+  /// Allocates buffers for blocks of up to `elements` elements, or of this mean if the call has counts. Collective.
   virtual void reserve(std::size_t elements) = 0;
-  /// Sets the number of elements per block for the following calls.
+  /// Sets the number of elements per block, or their mean if the call has counts, for the following calls.
   virtual void resize(std::size_t elements) = 0;
   /// Writes this rank's contribution, and wrong values to the place of the result.
   virtual void write(placement where, contents values) = 0;

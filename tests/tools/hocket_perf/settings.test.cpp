@@ -112,3 +112,13 @@ TEST_CASE("hocket-perf: in device memory, calls that only move data take all typ
   CHECK(all.read.collectives.size() == 7);
   CHECK(read({"--memory", "device", "--collective", "send_recv"}).goes_on);
 }
+
+TEST_CASE("hocket-perf measures calls with counts in host memory") {
+  CHECK(read({"--collective", "all_gather_v"}).read.blocks == perf::distribution::linear);
+  CHECK(read({"--collective", "all_to_all_v", "--distribution", "single"}).read.blocks == perf::distribution::single);
+  CHECK(contains(read({"--distribution", "odd"}).said, "'odd' must be one of even, linear, single"));
+  const reading refused = read({"--memory", "device", "--collective", "reduce_scatter_v"});
+  CHECK(refused.status == 2);
+  CHECK(contains(refused.said, "reduce_scatter_v is measured only in host memory"));
+  CHECK(read({"--collective", "all"}).read.collectives.size() == 10);
+}
