@@ -30,10 +30,11 @@ rank_facts own_facts(int usable_cores) {
   return own;
 }
 
-std::vector<rank_facts> facts_of_all(any_communicator comm, const rank_facts& own) {
+template <class T>
+std::vector<T> of_all(any_communicator comm, const T& own) {
   return std::visit(
       [&](const auto* on) {
-        std::vector<rank_facts> all(static_cast<std::size_t>(on->size()));
+        std::vector<T> all(static_cast<std::size_t>(on->size()));
         hocket::all_gather(*on, std::span(&own, 1), all);
         return all;
       },
@@ -78,13 +79,13 @@ void pin_to_core(int which) {
 team::team(any_communicator comm, bool pin) : comm_(comm), transport_(transport_of(comm)) {
   rank_ = std::visit([](const auto* on) { return on->rank(); }, comm);
   const int usable_cores = hocket::platform::usable_cores();
-  facts_ = facts_of_all(comm, own_facts(usable_cores));
+  facts_ = of_all(comm, own_facts(usable_cores));
   if (!pin) return;
   const auto& own_host = facts_[static_cast<std::size_t>(rank_)].host;
   const auto before = std::count_if(facts_.begin(), facts_.begin() + rank_,
                                     [&](const rank_facts& each) { return each.host == own_host; });
   pin_to_core(static_cast<int>(before));
-  facts_ = facts_of_all(comm, own_facts(usable_cores));
+  facts_ = of_all(comm, own_facts(usable_cores));
 }
 
 bool team::outnumbers_cores() const {
@@ -97,6 +98,19 @@ bool team::outnumbers_cores() const {
 
 void team::barrier() const {
   std::visit([](const auto* on) { hocket::barrier(*on); }, comm_);
+}
+
+std::vector<double> team::gather(double value) const { return of_all(comm_, value); }
+std::vector<usage> team::gather(const usage& value) const { return of_all(comm_, value); }
+
+usage team::locate(usage own) const {
+  const rank_facts& here = facts_[static_cast<std::size_t>(rank_)];
+  const auto first = [&](const auto& is_here) {
+    return static_cast<std::int32_t>(std::find_if(facts_.begin(), facts_.end(), is_here) - facts_.begin());
+  };
+  own.host = first([&](const rank_facts& each) { return each.host == here.host; });
+  own.process = first([&](const rank_facts& each) { return each.host == here.host && each.process == here.process; });
+  return own;
 }
 
 std::uint64_t team::sum(std::uint64_t value) const {

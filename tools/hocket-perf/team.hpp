@@ -3,23 +3,16 @@
 /// The ranks of a measurement: where each one runs, and how they exchange results.
 #pragma once
 
+#include "load.hpp"
+#include "rank_facts.hpp"
 #include "settings.hpp"
 #include "trial.hpp"
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace perf {
-
-/// Where a rank runs.
-struct rank_facts {
-  std::int64_t process = 0;
-  std::int32_t core = 0;  ///< at the start; fixed if the rank is pinned
-  std::int32_t usable_cores = 1;
-  std::array<char, 64> host{};
-};
 
 /// Pins this thread to the `which`-th of its usable cores, modulo their number.
 void pin_to_core(int which);
@@ -38,6 +31,11 @@ class team {
   const std::string& transport() const { return transport_; }
 
   void barrier() const;
+  /// Returns the values of all ranks. Collective.
+  std::vector<double> gather(double value) const;
+  std::vector<usage> gather(const usage& value) const;
+  /// Sets the host and the process of this rank's usage.
+  usage locate(usage own) const;
   std::uint64_t sum(std::uint64_t value) const;
   /// Combines the times of all ranks; the result is equal on all ranks. Collective.
   void average(std::vector<double>& seconds, averaging how) const;
