@@ -20,6 +20,7 @@ namespace perf {
 struct figures {
   std::vector<double> seconds;         ///< one entry per iteration, in order
   std::optional<std::uint64_t> wrong;  ///< elements on all ranks; none: not checked
+  std::vector<double> rank_means{};    ///< mean of each rank's own times, in seconds
 };
 
 /// Returns the smallest entry that is not less than `share` of all entries: 0.5 gives the (lower) median.

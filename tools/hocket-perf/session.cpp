@@ -2,6 +2,7 @@
 #include "session.hpp"
 
 #include "figures.hpp"
+#include "load.hpp"
 #include "report.hpp"
 #include "team.hpp"
 
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -70,7 +72,7 @@ class session {
         }
       }
     }
-    return report_.end();
+    return report_.end(combine(team_.gather(team_.locate(meter_.read()))));
   }
 
  private:
@@ -98,7 +100,9 @@ class session {
                .out_of_place = {},
                .in_place = {}};
       if (wanted_.out_of_place) line.out_of_place = measure(*tried, placement::out_of_place);
-      if (wanted_.in_place) line.in_place = measure(*tried, placement::in_place);
+      // A table of OSU Micro-Benchmarks shows one placement.
+      const bool enough = wanted_.format == output_format::osu && line.out_of_place;
+      if (wanted_.in_place && !enough) line.in_place = measure(*tried, placement::in_place);
       report_.add(std::move(line));
     }
   }
@@ -126,6 +130,7 @@ class session {
     tried.write(where, timed);
     found.seconds = wanted_.cold ? time_cold(tried, where) : time_warm(tried, where);
     if (wanted_.check) found.wrong = team_.sum(std::max(wrong, tried.count_wrong(where, timed)));
+    found.rank_means = team_.gather(mean(found.seconds));
     team_.average(found.seconds, wanted_.average);
     return found;
   }
@@ -166,6 +171,10 @@ class session {
     return seconds;
   }
 
+  static double mean(const std::vector<double>& of) {
+    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+  }
+
   using clock = std::chrono::steady_clock;
   static double seconds_between(clock::time_point begin, clock::time_point end) {
     return std::chrono::duration<double>(end - begin).count();
@@ -175,6 +184,7 @@ class session {
   const settings& wanted_;
   team team_;
   report report_;
+  usage_meter meter_;
   unsigned salt_ = 0;
 };
 

@@ -48,6 +48,11 @@ const named<distribution> distributions{
 const named<memory> memories{
     {"host", memory::host}, {"pinned", memory::pinned}, {"device", memory::device}, {"managed", memory::managed}};
 
+const named<output_format> formats{{"nccl-tests", output_format::nccl_tests},
+                                   {"osu", output_format::osu},
+                                   {"csv", output_format::csv},
+                                   {"json", output_format::json}};
+
 template <class Value>
 const char* name_of(const named<Value>& all, Value what) {
   for (const auto& [name, value] : all) {
@@ -203,15 +208,31 @@ void add_ranks(CLI::App& app, settings& to) {
 }
 
 void add_output(CLI::App& app, settings& to) {
+  add_name(app, "--format",
+           "form of the output: nccl-tests, osu: tables of these programs, for scripts that read them; csv, json: for "
+           "programs, with units in the names, and with machine, ranks, transport, version and date",
+           formats, to.format);
+  app.add_flag("--full", to.full,
+               "--format osu: also print the means of the fastest and the slowest rank, and iterations");
+  app.add_option(
+         "--percentiles", to.percentiles,
+         "also print these percentiles of the iterations, such as 50,99,99.9, right of all other columns of a table")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 100.0))
+      ->default_str("")
+      ->type_name("LIST");
   app.add_flag("--explain", to.explain, "print for each size which algorithm hocket selects, and why");
-  app.add_option("-J,--json", to.json, "also write settings and results, with the time of each iteration, to this file")
+  app.add_option(
+         "-J,--json", to.json,
+         "also write to this file what --format json prints: settings and results, with the time of each iteration")
       ->type_name("FILE");
 }
 
 constexpr const char* examples =
     "Sizes are counted as in nccl-tests: for all_gather, reduce_scatter and all_to_all, with or without _v, the\n"
     "blocks of all ranks together, otherwise one rank's buffer. K, M and G are powers of 1024; 1 GB/s is 1e9 bytes\n"
-    "per second.\n\n"
+    "per second. --format osu shows sizes as OSU Micro-Benchmarks do: one block for all_gather and all_to_all. Its\n"
+    "times are means, and it measures each call in one placement.\n\n"
     "Flags shared with nccl-tests have the same meaning, except -p (here processes), -t (here all ranks) and -c (here "
     "0 or\n"
     "1). Other defaults: sizes from 8 bytes, doubling (nccl-tests: only 32M, steps of 1M); 100 iterations after 10 "
@@ -221,6 +242,8 @@ constexpr const char* examples =
     "If a launcher sets HOCKET_RANK and HOCKET_RANKS, or RANK and WORLD_SIZE as torchrun does, the program runs as "
     "one\n"
     "of the launcher's ranks, on one host or several.\n\n"
+    "Sizes are in bytes, times in microseconds, bandwidths in GB/s. If other programs use the processors during the\n"
+    "measurement, a comment line of the table, or a warning on stderr, reports how many cores they used.\n\n"
     "Exit status: 0: all results are right, 1: wrong results or a failed call, 2: invalid command line.\n\n"
     "Examples:\n"
     "  hocket-perf -t 2 -b 8 -e 64M -f 2                     all_reduce of floats between two threads\n"
@@ -229,6 +252,9 @@ constexpr const char* examples =
     "  hocket-perf -p 4 --collective all_to_all_v            blocks of different lengths; --distribution states which\n"
     "  hocket-perf -t 2 --algorithm ring --cold --pin        one algorithm, cold caches, fixed cores\n"
     "  hocket-perf -p 4 --explain -b 1K -e 1M -f 4           explains the selection of algorithms\n"
+    "  hocket-perf -t 2 --percentiles 50,99,99.9             with percentiles, right of the columns of nccl-tests\n"
+    "  hocket-perf -p 2 --format osu --full                  the table of osu_allreduce -f\n"
+    "  hocket-perf -p 2 --format csv > new.csv               one line for each size and placement\n"
     "  UCX_TLS=tcp,self hocket-perf -p 2                     the same over TCP\n"
     "  hocket-perf -t 2 --memory device -d bfloat16 -b 1M    between GPU buffers, including the wait for their stream\n"
     "  torchrun --no-python --nproc-per-node 2 hocket-perf   started by a launcher\n";
@@ -263,8 +289,15 @@ void check_memory(settings& read) {
   }
 }
 
+void check_output(const settings& read) {
+  if (read.full && read.format != output_format::osu) {
+    throw CLI::ValidationError("--full", "has no effect without --format osu: omit one of the two, or pass both");
+  }
+}
+
 void check(settings& read) {
   check_memory(read);
+  check_output(read);
   if (read.least_bytes > read.most_bytes) {
     throw CLI::ValidationError("-b,--minbytes", std::to_string(read.least_bytes) + " bytes must not exceed the " +
                                                     std::to_string(read.most_bytes) + " of -e,--maxbytes");
@@ -278,6 +311,7 @@ const char* to_string(operation what) { return name_of(operations, what); }
 const char* to_string(datatype what) { return name_of(datatypes, what); }
 const char* to_string(distribution what) { return name_of(distributions, what); }
 const char* to_string(memory what) { return name_of(memories, what); }
+const char* to_string(output_format what) { return name_of(formats, what); }
 
 std::size_t size_of(datatype what) {
   switch (what) {

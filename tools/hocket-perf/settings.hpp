@@ -44,12 +44,15 @@ enum class distribution { even, linear, single };
 enum class memory { host, pinned, device, managed };
 
 enum class placement { out_of_place, in_place };
+/// The output: a table that existing scripts read, or a file for programs.
+enum class output_format { nccl_tests, osu, csv, json };
 
 const char* to_string(collective what);
 const char* to_string(operation what);
 const char* to_string(datatype what);
 const char* to_string(distribution what);
 const char* to_string(memory what);
+const char* to_string(output_format what);
 std::size_t size_of(datatype what);
 /// Returns whether the collective takes a reduction operation.
 bool reduces(collective what);
@@ -95,6 +98,9 @@ struct settings {
   memory buffers = memory::host;
   averaging average = averaging::mean;
   double timeout = 60;
+  output_format format = output_format::nccl_tests;
+  bool full = false;                ///< columns of OSU Micro-Benchmarks that are optional there
+  std::vector<double> percentiles;  ///< in percent
   std::string json;
   std::size_t corrupt = 0;  ///< number of elements of rank 0's result to corrupt, which tests the check
 };
@@ -102,6 +108,11 @@ struct settings {
 /// Reads the command line. Returns true if the program should continue; otherwise sets `status` to the exit status: 0
 /// after --help, 2 for an invalid command line, which is then explained on stderr.
 bool read_command_line(int count, char** arguments, settings& read, int& status);
+
+/// Returns whether a table is printed, and not a file for programs.
+inline bool prints_table(const settings& wanted) {
+  return wanted.format == output_format::nccl_tests || wanted.format == output_format::osu;
+}
 
 /// Returns whether the file can be written, so that a long measurement does not fail at its end.
 bool can_write(const std::string& file);
