@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// needs: ucx
+// needs: ucx nlohmann_json
 /// @file
 /// hocket-perf measures how fast hocket's collectives are on this machine, and checks their results. Flags, columns and
-/// formulas are those of nccl-tests. See `hocket-perf --help`.
+/// formulas are those of nccl-tests. It also compares two results. See `hocket-perf --help`.
+#include "compare.hpp"
 #include "device_side.hpp"
 #include "session.hpp"
 #include "settings.hpp"
@@ -100,7 +101,11 @@ int main(int count, char** arguments) {
   int status = 0;
   if (!perf::read_command_line(count, arguments, wanted, status)) return status;
   try {
+    if (!wanted.compared.empty()) return perf::compare_files(wanted.compared[0], wanted.compared[1], wanted.tolerance);
     return run(wanted, count, arguments);
+  } catch (const perf::file_error& problem) {
+    std::fprintf(stderr, "hocket-perf: --compare: %s\n", problem.what());
+    return bad_usage;
   } catch (const perf::usage_error& problem) {
     std::fprintf(stderr, "hocket-perf: %s\n", problem.what());
     return bad_usage;

@@ -207,6 +207,22 @@ void add_ranks(CLI::App& app, settings& to) {
   app.add_flag("--pin", to.pin, "pin rank r of a host to its r-th core");
 }
 
+/// Parses a percentage such as "5%" into a share.
+double read_percentage(const std::string& flag, const std::string& text) {
+  std::size_t used = 0;
+  double number = -1;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || text.substr(used) != "%" || !(number >= 0 && number <= 1e6)) {
+    throw CLI::ValidationError(flag,
+                               "'" + text + "' is not a percentage: pass a number of at least 0 and %, such as 5%");
+  }
+  return number / 100;
+}
+
 void add_output(CLI::App& app, settings& to) {
   add_name(app, "--format",
            "form of the output: nccl-tests, osu: tables of these programs, for scripts that read them; csv, json: for "
@@ -228,6 +244,32 @@ void add_output(CLI::App& app, settings& to) {
       ->type_name("FILE");
 }
 
+void add_comparison(CLI::App& app, settings& to) {
+  auto* const files =
+      app.add_option("--compare", to.compared,
+                     "measure nothing; compare the medians of two files that --format json, --format csv "
+                     "or --json wrote: first the older, then the newer")
+          ->expected(2)
+          ->default_str("")
+          ->type_name("OLD NEW");
+  app.add_option_function<std::string>(
+         "--tolerance", [&to](const std::string& text) { to.tolerance = read_percentage("--tolerance", text); },
+         "difference of medians up to which --compare marks neither slower nor faster")
+      ->default_str("5%")
+      ->type_name("PERCENT")
+      ->needs(files);
+}
+
+/// Rejects options that a comparison would ignore.
+void check_comparison(const CLI::App& app, const settings& read) {
+  if (read.compared.empty()) return;
+  for (const CLI::Option* each : app.get_options()) {
+    const std::string name = each->get_name();
+    if (each->count() == 0 || name == "--compare" || name == "--tolerance") continue;
+    throw CLI::ValidationError("--compare", "measures nothing, so " + name + " would have no effect: omit it");
+  }
+}
+
 constexpr const char* examples =
     "Sizes are counted as in nccl-tests: for all_gather, reduce_scatter and all_to_all, with or without _v, the\n"
     "blocks of all ranks together, otherwise one rank's buffer. K, M and G are powers of 1024; 1 GB/s is 1e9 bytes\n"
@@ -244,7 +286,8 @@ constexpr const char* examples =
     "of the launcher's ranks, on one host or several.\n\n"
     "Sizes are in bytes, times in microseconds, bandwidths in GB/s. If other programs use the processors during the\n"
     "measurement, a comment line of the table, or a warning on stderr, reports how many cores they used.\n\n"
-    "Exit status: 0: all results are right, 1: wrong results or a failed call, 2: invalid command line.\n\n"
+    "Exit status: 0: all results are right, 1: wrong results or a failed call, 2: invalid command line.\n"
+    "With --compare: 0: no median is slower by more than the tolerance, 1: one is, 2: a file can't be compared.\n\n"
     "Examples:\n"
     "  hocket-perf -t 2 -b 8 -e 64M -f 2                     all_reduce of floats between two threads\n"
     "  hocket-perf -p 4 --collective all_gather -d bfloat16  between four processes over UCX\n"
@@ -255,6 +298,7 @@ constexpr const char* examples =
     "  hocket-perf -t 2 --percentiles 50,99,99.9             with percentiles, right of the columns of nccl-tests\n"
     "  hocket-perf -p 2 --format osu --full                  the table of osu_allreduce -f\n"
     "  hocket-perf -p 2 --format csv > new.csv               one line for each size and placement\n"
+    "  hocket-perf --compare old.json new.csv --tolerance 3% marks medians that differ by more than 3 %\n"
     "  UCX_TLS=tcp,self hocket-perf -p 2                     the same over TCP\n"
     "  hocket-perf -t 2 --memory device -d bfloat16 -b 1M    between GPU buffers, including the wait for their stream\n"
     "  torchrun --no-python --nproc-per-node 2 hocket-perf   started by a launcher\n";
@@ -370,8 +414,10 @@ bool read_command_line(int count, char** arguments, settings& read, int& status)
   add_method(app, read);
   add_ranks(app, read);
   add_output(app, read);
+  add_comparison(app, read);
   try {
     app.parse(count, arguments);
+    check_comparison(app, read);
     check(read);
     return true;
   } catch (const CLI::ParseError& problem) {
