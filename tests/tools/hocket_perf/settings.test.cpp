@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// needs: cli11
+// needs: cli11 nlohmann_json
 // How hocket-perf interprets its command line.
 #include "support/catch.hpp"
 #include "support/text.hpp"
@@ -113,6 +113,44 @@ TEST_CASE("hocket-perf: in device memory, calls that only move data take all typ
   CHECK(read({"--memory", "device", "--collective", "send_recv"}).goes_on);
 }
 
+TEST_CASE("hocket-perf takes four formats") {
+  CHECK(read({}).read.format == perf::output_format::nccl_tests);
+  CHECK(read({"--format", "nccl-tests"}).read.format == perf::output_format::nccl_tests);
+  CHECK(read({"--format", "osu", "--full"}).read.format == perf::output_format::osu);
+  CHECK(read({"--format", "csv"}).read.format == perf::output_format::csv);
+  CHECK(read({"--format", "json"}).read.format == perf::output_format::json);
+  const reading unknown = read({"--format", "xml"});
+  CHECK(unknown.status == 2);
+  CHECK(contains(unknown.said, "'xml' must be one of nccl-tests, osu, csv, json"));
+  CHECK(contains(read({"--full"}).said, "has no effect without --format osu"));
+}
+
+TEST_CASE("hocket-perf takes a list of percentiles") {
+  CHECK(read({}).read.percentiles.empty());
+  CHECK(read({"--percentiles", "50,99.9"}).read.percentiles == std::vector<double>{50, 99.9});
+  CHECK(read({"--percentiles", "101"}).status == 2);
+}
+
+TEST_CASE("hocket-perf --compare takes two files and a tolerance in percent") {
+  const reading both = read({"--compare", "old.json", "new.csv", "--tolerance", "2.5%"});
+  CHECK(both.goes_on);
+  CHECK(both.read.compared == std::vector<std::string>{"old.json", "new.csv"});
+  CHECK(both.read.tolerance == Approx(0.025));
+  CHECK(read({"--compare", "a", "b"}).read.tolerance == Approx(0.05));
+  CHECK(read({"--compare", "a"}).status == 2);
+  for (const char* const wrong : {"5", "0.05", "-1%", "%", "5%%", "many%"}) {
+    const std::string given = std::string("--tolerance=") + wrong;
+    CHECK(contains(read({"--compare", "a", "b", given}).said, "is not a percentage"));
+  }
+  CHECK(contains(read({"--tolerance", "5%"}).said, "--compare"));
+}
+
+TEST_CASE("hocket-perf --compare refuses options that would have no effect") {
+  const reading found = read({"--compare", "a", "b", "-t", "2"});
+  CHECK(found.status == 2);
+  CHECK(contains(found.said, "so --threads would have no effect: omit it"));
+}
+
 TEST_CASE("hocket-perf measures calls with counts in host memory") {
   CHECK(read({"--collective", "all_gather_v"}).read.blocks == perf::distribution::linear);
   CHECK(read({"--collective", "all_to_all_v", "--distribution", "single"}).read.blocks == perf::distribution::single);
@@ -121,4 +159,14 @@ TEST_CASE("hocket-perf measures calls with counts in host memory") {
   CHECK(refused.status == 2);
   CHECK(contains(refused.said, "reduce_scatter_v is measured only in host memory"));
   CHECK(read({"--collective", "all"}).read.collectives.size() == 10);
+}
+
+TEST_CASE("hocket-perf: help names units, formats and examples") {
+  const std::string help = read({"--help"}).said;
+  for (const char* const part :
+       {"--format", "nccl-tests, osu", "--percentiles", "--compare", "--tolerance", "--distribution", "in microseconds",
+        "hocket-perf --compare old.json new.csv --tolerance 3%", "--format csv > new.csv"}) {
+    INFO(part);
+    CHECK(contains(help, part));
+  }
 }
