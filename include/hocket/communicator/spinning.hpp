@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long a wait spins before it yields its core: learned from earlier waits of the communicator.
+/// How a wait spends its time: it spins, then yields its core, then sleeps, as earlier waits of the communicator taught.
 ///
 /// If each rank has a core, a wait spins, because yielding only delays it. If ranks outnumber cores, the awaited rank may
 /// need this core, and then each microsecond of spinning is lost; but it may also be running on another core and answer
 /// sooner than a yield returns. So a wait spins for about the time of an answer if that has helped recently, and
 /// otherwise only now and then, to find out whether it would help again.
+///
+/// A yield that takes long shows that another program uses this core: it takes a whole time slice. Sleeping is better
+/// then, because the kernel soon gives the core to a rank that is woken. Now and then a wait yields, to find out whether
+/// that is still so.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/cpu.hpp>
+
+#include <chrono>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -22,9 +29,9 @@ class spinning {
 
   /// Begins a wait. Returns the number of polls for which it should spin.
   int begin() noexcept {
+    ++waits_;
     if (!yields_) return polls_on_own_core;
-    const bool is_probe = ++waits_ % waits_per_probe == 0;
-    return late_in_a_row_ < late_before_yielding || is_probe ? polls_of_an_answer : 0;
+    return late_in_a_row_ < late_before_yielding || waits_ % waits_per_probe == 0 ? polls_of_an_answer : 0;
   }
 
   /// Records whether a wait has ended within the polls for which it should spin.
@@ -36,13 +43,26 @@ class spinning {
     }
   }
 
+  /// True if a wait should sleep instead of yielding, if it can.
+  bool prefers_sleep() const noexcept { return is_contended_ && waits_ % waits_per_yield != 0; }
+
+  /// Yields the core.
+  void yield() noexcept {
+    const auto begin = std::chrono::steady_clock::now();
+    platform::yield();
+    is_contended_ = std::chrono::steady_clock::now() - begin > longest_yield_to_a_rank;
+  }
+
  private:
   static constexpr int polls_on_own_core = 1000;  ///< longer than a rank takes that is ready
   static constexpr int polls_of_an_answer = 32;   ///< 1 to 2 µs
   static constexpr unsigned waits_per_probe = 32;
+  static constexpr unsigned waits_per_yield = 128;
   static constexpr unsigned late_before_yielding = 3;
+  static constexpr std::chrono::microseconds longest_yield_to_a_rank{200};
 
   const bool yields_;
+  bool is_contended_ = false;
   unsigned waits_ = 0;
   unsigned late_in_a_row_ = 0;
 };

@@ -92,8 +92,8 @@ class direct_run {
       return true;
     }
     spin.end(false);
-    for (int yields = spin.yields() ? most_yields : 0; yields > 0; --yields) {
-      platform::yield();
+    for (int yields = spin.yields() ? most_yields : 0; yields > 0 && !spin.prefers_sleep(); --yields) {
+      spin.yield();
       if (perform(what)) return true;
       if (state_.aborted()) break;
     }

@@ -38,7 +38,10 @@ class wait_policy {
  public:
   static constexpr unsigned polls_per_check = 64;
   static constexpr unsigned polls_until_armed = 256;
-  static constexpr unsigned polls_until_sleep = 1U << 16;
+  static constexpr unsigned polls_per_yield = 1024;   ///< if each rank has a core: to find out whether it still has
+  static constexpr unsigned yields_until_sleep = 64;  ///< if ranks outnumber cores
+  static constexpr unsigned polls_until_sleep = 1U << 14;  ///< otherwise; about a millisecond
+  static constexpr unsigned polls_until_nap = 1U << 16;
 
   wait_policy(std::chrono::nanoseconds timeout, spinning& spin) noexcept : timeout_(timeout), spin_(spin) {}
 
@@ -55,16 +58,27 @@ class wait_policy {
     bool is_due = polls_ % polls_per_check == 0;
     if (spin_.yields() && polls_ > spins_) {
       if (polls_ == spins_ + 1) spin_.end(false);
-      platform::yield();         // on each poll, because the awaited rank may need this core
-      is_due = polls_ % 2 == 0;  // because a yield may take a time slice of some ms
+      if (!should_sleep()) spin_.yield();  // on each poll, because the awaited rank may need this core
+      is_due = polls_ % 2 == 0;            // because a yield may take a time slice of some ms
     } else {
       platform::pause();
-      if (is_due && polls_ >= polls_until_sleep / 4 && polls_ < polls_until_sleep) platform::yield();
+      if (polls_ % polls_per_yield == 0 && polls_ < polls_until_nap) spin_.yield();
     }
     if (!is_due) return false;
     waited_long_ = true;
-    if (polls_ >= polls_until_sleep) platform::nap(50'000);
+    if (polls_ >= polls_until_nap) platform::nap(50'000);
     return true;
+  }
+
+  /// Returns whether the wait should sleep if that is possible.
+  bool should_sleep() const noexcept {
+    if (polls_ > spins_ && spin_.prefers_sleep()) return true;
+    return polls_ >= (spin_.yields() ? spins_ + yields_until_sleep : polls_until_sleep);
+  }
+
+  /// Records that the rank has slept for some ms in vain, or was woken: checks are due soon, and it need not nap.
+  void slept() noexcept {
+    if (polls_ >= polls_until_nap) polls_ = polls_until_nap - 1;
   }
 
   /// True once the wait has taken some microseconds.
@@ -353,6 +367,39 @@ bool should_check_failures(State& state) noexcept {
   return state.flagged() || state.aborted() || state.endpoints().has_control_message();
 }
 
+/// Sleeps until a peer wakes this rank, but some ms at most, if peers do so. `look()` looks for what the rank waits for,
+/// after it has announced that it will sleep. Returns whether it found something.
+template <class State, class Look>
+bool sleep_until_woken(State& state, wait_policy& waiting, Look look) {
+  if constexpr (transport::can_sleep<typename State::endpoints_type>) {
+    auto& endpoints = state.endpoints();
+    if (!waiting.should_sleep() || !endpoints.may_sleep()) return false;
+    endpoints.announce_sleep();
+    endpoints.progress();
+    const bool found = look();
+    if (found || state.flagged() || state.aborted() || endpoints.has_control_message()) {
+      endpoints.stay_awake();
+      return found;
+    }
+    endpoints.sleep();
+    waiting.slept();
+  }
+  return false;
+}
+
+/// The same for operations.
+template <class State>
+bool sleep_until_woken(State& state, operation& operation_state, wait_policy& waiting) {
+  const auto wait_for_peers = [&] {
+    const auto waits = [](const operation* each) { return each->over() || each->waits_for_peers(); };
+    return operation_state.waits_for_peers() && std::all_of(state.active().begin(), state.active().end(), waits);
+  };
+  if (!waiting.should_sleep() || !wait_for_peers()) return false;
+  return sleep_until_woken(state, waiting, [&] {
+    return operation_state.poll() != machine_status::blocked || advance_others(state, &operation_state);
+  });
+}
+
 /// Polls `operation_state` until it is complete. A failure revokes the communicator. Call between `enter` and `leave`.
 template <class State>
 outcome drive(State& state, operation& operation_state, stop_query stop, const call_site& call) {
@@ -379,6 +426,7 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
         continue;
       }
       if (!waiting.tick()) continue;
+      if (sleep_until_woken(state, operation_state, waiting)) continue;
     }
     failure cause = status == machine_status::failed
                         ? reason_of_failure(state, operation_state, stop, waiting, call, locate)

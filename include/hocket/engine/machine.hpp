@@ -536,6 +536,7 @@ class machine {
       push_line& line = state_.push_line_at(peer, slot());
       if (bytes > 0) std::memcpy(line.payload, operands_.source(what), bytes);
       line.word.store(flag(), std::memory_order_release);
+      transport::wake(state_.endpoints(), peer);
       state_.moved().sent += bytes;
     });
     return machine_status::done;
@@ -553,6 +554,7 @@ class machine {
       }
       line.out.store(operands_.out_handle(), std::memory_order_relaxed);
       line.words[at.current.tag].store(flag(), std::memory_order_release);
+      transport::wake(state_.endpoints(), peer);
     });
     return machine_status::done;
   }

@@ -58,6 +58,8 @@ class operation {
   virtual bool has_full_cause() const { return false; }
   /// What the operation has waited for too long, if that is not a peer.
   virtual failure overdue() const { return {}; }
+  /// True if it waits only for peers, which wake this rank: see `transport::can_sleep`.
+  virtual bool waits_for_peers() const noexcept { return false; }
   /// Adds the operation's position to `context`.
   virtual void locate(error_context& context) = 0;
 

@@ -248,6 +248,25 @@ bool copies_any_memory([[maybe_unused]] const Endpoints& endpoints) noexcept {
   }
 }
 
+/// Endpoints whose rank can sleep until a peer writes to it.
+template <class Endpoints>
+concept can_sleep = requires(Endpoints& p, const Endpoints& c, int peer) {
+  /// True if all that calls wait for comes from peers that wake this rank.
+  { c.may_sleep() } -> std::same_as<bool>;
+  /// Announces that this rank will sleep. Then look for what it waits for, and call `sleep` or `stay_awake`.
+  p.announce_sleep();
+  p.sleep();  ///< at most some ms
+  p.stay_awake();
+  /// Wakes `peer` if it sleeps. Call it after each store to a window of `peer` that it may wait for.
+  p.wake(peer);
+};
+
+/// Wakes `peer` if it can sleep.
+template <class Endpoints>
+void wake([[maybe_unused]] Endpoints& endpoints, [[maybe_unused]] int peer) noexcept {
+  if constexpr (can_sleep<Endpoints>) endpoints.wake(peer);
+}
+
 /// Endpoints that can't abandon sends immediately: after `expedite`, by any thread, peers get some ms to take them.
 template <class Endpoints>
 concept can_expedite = requires(Endpoints& p) {

@@ -316,3 +316,26 @@ TEST_CASE("rings from many ranks take about 8 MiB of each rank's memory") {
     CHECK(rings.longest() % host::ring_layout::part_multiple == 0);
   }
 }
+
+TEST_CASE("a rank that sleeps is woken by what a peer writes, and otherwise wakes up soon") {
+  ranks all(2);
+  const host::sleepers& sleep = all.at(1).sleep();
+  const auto begin = std::chrono::steady_clock::now();
+  sleep.announce();
+  sleep.sleep();
+  CHECK(std::chrono::steady_clock::now() - begin >= host::sleepers::longest_sleep / 2);
+  const std::byte word{7};
+  for (std::uint32_t i = 1; i <= 200; ++i) {
+    std::thread peer([&] { all.at(0).send_eagerly(1, {i, 0, 1}, &word, 1); });
+    const auto take = [](const std::byte*) {};
+    while (!all.at(1).receive_eagerly(0, {i, 0, 1}, 1, take)) {
+      sleep.announce();
+      if (all.at(1).receive_eagerly(0, {i, 0, 1}, 1, take)) {
+        sleep.stay_awake();
+        break;
+      }
+      sleep.sleep();
+    }
+    peer.join();
+  }
+}

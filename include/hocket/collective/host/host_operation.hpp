@@ -55,7 +55,7 @@ class host_operation final : public operation {
                  device_copies* on_device = nullptr)
       : state_(state), places_(state, call.blocks, planned), operation_(call.operation), prepares_(call.prepares),
         in_(call.in), out_(call.out), element_size_(call.element_size), partial_size_(call.element_kernel->size),
-        in_count_(call.in_count), out_count_(call.out_count),
+        in_count_(call.in_count), out_count_(call.out_count), on_device_(on_device != nullptr),
         buffer_(prepares_ != nullptr ? state.borrow() : growing_buffer()),
         run_(state, bind(call, planned, observer, on_device), planned) {}
 
@@ -75,6 +75,7 @@ class host_operation final : public operation {
   }
   const failure& reported() const override { return run_.cause(); }
   bool has_full_cause() const override { return run_.has_full_cause(); }
+  bool waits_for_peers() const noexcept override { return !on_device_; }
   void locate(error_context& context) override { run_.locate(context); }
 
  private:
@@ -120,6 +121,7 @@ class host_operation final : public operation {
   const std::size_t partial_size_;
   const std::size_t in_count_;
   const std::size_t out_count_;
+  const bool on_device_;
   growing_buffer buffer_;
   std::byte* contributions_ = nullptr;
   std::byte* result_ = nullptr;

@@ -83,6 +83,7 @@ HOCKET_ALWAYS_INLINE void push_to_all(State& state, std::size_t offset, flag_wor
     T* const payload = reinterpret_cast<T*>(line.payload);
     for (std::size_t i = 0; i < count; ++i) payload[i] = contribution[i];
     line.word.store(flag, std::memory_order_release);
+    transport::wake(state.endpoints(), lines.peer);
   }
   state.moved().sent += count * sizeof(T) * state.pushing().size();
 }

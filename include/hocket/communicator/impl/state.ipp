@@ -152,6 +152,7 @@ void communicator_state<Domain>::end(const revocation& why) {
   for (int peer = 0; has_windows() && peer < size_; ++peer) {
     if (!endpoints_type::shares_address_space && !transport::flag_reaches(*endpoints_, peer)) continue;
     layout_.header(window(peer)).revoked.store(1, std::memory_order_release);
+    transport::wake(*endpoints_, peer);
   }
   endpoints_->discard();
   if constexpr (endpoints_type::shares_address_space) wait_for_readers();

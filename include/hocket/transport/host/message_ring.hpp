@@ -180,15 +180,17 @@ class ring_reader {
                                              : payload_ + position_.begin(bytes, capacity_) % capacity_;
   }
 
-  /// Takes the oldest record, which has `bytes` of payload.
-  void take(std::size_t bytes) noexcept {
+  /// Takes the oldest record, which has `bytes` of payload. Returns whether the sender may learn of new room.
+  bool take(std::size_t bytes) noexcept {
     ++number_;
     if (bytes > ring_record::short_bytes) position_.pass(bytes, capacity_);
-    if (number_ - reported_ < ring_layout::records / 4 && position_.value() - reported_bytes_ < capacity_ / 8) return;
+    if (number_ - reported_ < ring_layout::records / 4 && position_.value() - reported_bytes_ < capacity_ / 8)
+      return false;
     reported_ = number_;
     reported_bytes_ = position_.value();
     credit_->bytes.store(reported_bytes_, std::memory_order_release);
     credit_->records.store(reported_, std::memory_order_release);
+    return true;
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <hocket/core/platform/process_memory.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/host/message_ring.hpp>
+#include <hocket/transport/host/sleepers.hpp>
 #include <hocket/transport/spare_memory.hpp>
 
 #include <algorithm>
@@ -74,6 +75,7 @@ class messages {
   struct long_receive;
 
   struct peer_rings {
+    int rank = 0;
     ring_writer out;
     ring_reader in;
     pid_t process = 0;
@@ -138,7 +140,7 @@ class messages {
   };
 
   static constexpr std::size_t bytes_for(std::size_t ranks, ring_layout rings) noexcept {
-    return ranks * (sizeof(ring_credit) + rings.bytes());
+    return sleepers::bytes_per_rank + ranks * (sizeof(ring_credit) + rings.bytes());
   }
 
   class sending {
@@ -167,11 +169,14 @@ class messages {
     constexpr std::size_t few_pages = 4096;
     if (members.front().process != 0) longest_eager_ = std::min(longest_eager_, few_pages);
     const auto credit = [&](int sender, int receiver) {
-      return reinterpret_cast<ring_credit*>(members[index(sender)].memory) + receiver;
+      return reinterpret_cast<ring_credit*>(members[index(sender)].memory + sleepers::bytes_per_rank) + receiver;
     };
     const auto ring = [&](int receiver, int sender) {
-      return members[index(receiver)].memory + ranks * sizeof(ring_credit) + index(sender) * rings.bytes();
+      return reinterpret_cast<std::byte*>(credit(receiver, static_cast<int>(ranks))) + index(sender) * rings.bytes();
     };
+    std::vector<std::byte*> words;
+    for (const member& each : members) words.push_back(each.memory);
+    sleepers_ = sleepers(words, rank);
     peers_.resize(ranks);
     for (int peer = 0; peer < static_cast<int>(ranks); ++peer) {
       peer_rings& with = at(peer);
@@ -179,6 +184,7 @@ class messages {
       with.in = ring_reader(ring(rank, peer), credit(peer, rank), rings);
       with.process = members[index(peer)].process;
       with.is_self = peer == rank;
+      with.rank = peer;
     }
   }
   messages(const messages&) = delete;
@@ -201,8 +207,12 @@ class messages {
     const long_message_details details{reinterpret_cast<std::uintptr_t>(data), handle(), number};
     with.out.write(record_kind::announcement, id.channel, id.sequence, id.signature,
                    std::as_bytes(std::span(&details, 1)), bytes);
+    sleepers_.wake(peer);
     return true;
   }
+
+  /// By which ranks of the communicator sleep and wake each other.
+  const sleepers& sleep() const noexcept { return sleepers_; }
 
   std::size_t eager_bytes() const noexcept { return longest_eager_; }
 
@@ -211,6 +221,7 @@ class messages {
     if (!with.out.has_room(bytes)) return false;
     with.out.write(record_kind::message, id.channel, id.sequence, id.signature,
                    {static_cast<const std::byte*>(data), bytes}, bytes);
+    sleepers_.wake(peer);
     return true;
   }
 
@@ -223,7 +234,7 @@ class messages {
     if (!with.early.empty() || !with.replies.empty()) [[unlikely]]
       return false;
     take(with.in.payload(*head, bytes));
-    with.in.take(bytes);
+    take_head(with, bytes);
     return true;
   }
 
@@ -266,7 +277,7 @@ class messages {
     peer_rings& with = at(peer);
     state.received_ += state.part_;
     const bool is_last = state.received_ == bytes;
-    if (state.from_ == receiving::source::ring) with.in.take(bytes);
+    if (state.from_ == receiving::source::ring) take_head(with, bytes);
     if (state.from_ == receiving::source::announced) finish_part_of_long(*state.message_, with, state.part_, is_last);
     if (!is_last) return false;
     state = {};
@@ -292,6 +303,10 @@ class messages {
     return 0;
   }
 
+  void take_head(peer_rings& with, std::size_t bytes) noexcept {
+    if (with.in.take(bytes)) sleepers_.wake(with.rank);
+  }
+
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Returns whether the message no longer needs the sender's memory. Keeps messages that arrive before a reply.
@@ -314,17 +329,19 @@ class messages {
       if (!message.with.out.has_room(bytes)) return;
       message.with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
       message.rest = message.rest.subspan(bytes);
+      sleepers_.wake(message.with.rank);
     }
   }
 
   /// Sends a record without payload as soon as there is room.
-  static void reply(peer_rings& with, record_kind what, std::uint32_t number) {
+  void reply(peer_rings& with, record_kind what, std::uint32_t number) {
     with.replies.emplace_back(what, number);
     flush_replies(with);
   }
-  static void flush_replies(peer_rings& with) noexcept {
+  void flush_replies(peer_rings& with) noexcept {
     for (; !with.replies.empty() && with.out.has_room(0); with.replies.pop_front()) {
       with.out.write(with.replies.front().first, 0, with.replies.front().second, 0, {}, 0);
+      sleepers_.wake(with.rank);
     }
   }
 
@@ -352,7 +369,7 @@ class messages {
         if (long_send* const message = with.sends.find(head.tag); message != nullptr) message->rest = {};
         break;
     }
-    with.in.take(bytes);
+    take_head(with, bytes);
   }
 
   /// Finds the message that `id` receives. Returns false if it has not arrived or does not fit.
@@ -382,7 +399,7 @@ class messages {
       long_message_details details;
       std::memcpy(&details, head->content, sizeof details);
       if (!announce(state, with, details, peer, fail)) return false;
-      with.in.take(sizeof details);
+      take_head(with, sizeof details);
       return true;
     }
   }
@@ -477,13 +494,14 @@ class messages {
     } else if (!message.early.empty()) {
       message.early.pop_front();
     } else {
-      with.in.take(part);
+      take_head(with, part);
     }
   }
 
   std::size_t longest_;        ///< of a record's payload
   std::size_t longest_eager_;  ///< of a message that is not announced
   std::vector<peer_rings> peers_;
+  sleepers sleepers_;
   std::vector<long_send*> active_;
   transport::spare_memory<long_send> sends_;
   transport::spare_memory<long_receive> receives_;

@@ -248,6 +248,14 @@ class endpoint_group {
     return is_released || reason.empty() ? "it has left the communicator" : reason;
   }
 
+  bool may_sleep() const noexcept { return on_host_ != nullptr && !links_->waiting(); }
+  void announce_sleep() noexcept { on_host_->sleep().announce(); }
+  void sleep() noexcept { on_host_->sleep().sleep(); }
+  void stay_awake() noexcept { on_host_->sleep().stay_awake(); }
+  void wake(int peer) const noexcept {
+    if (on_host_ != nullptr) on_host_->sleep().wake(peer);
+  }
+
   // ── Control messages ─────────────────────────────────────────────────────────────────────────────────────────────
 
   void discard() {
@@ -256,10 +264,16 @@ class endpoint_group {
   }
 
   /// Abandons pending sends soon, whether or not peers receive them. Thread-safe.
-  void expedite() noexcept { expedited_.store(true, std::memory_order_relaxed); }
+  void expedite() noexcept {
+    expedited_.store(true, std::memory_order_relaxed);
+    wake(rank_);
+  }
 
   void post(int peer, std::span<const std::byte> payload) {
-    if (windows_reachable()) return box_.send(peer, payload);
+    if (windows_reachable()) {
+      box_.send(peer, payload);
+      return wake(peer);
+    }
     links_->post(rank_in_domain(peer), context_, rank_, payload);
   }
   bool posted() { return windows_reachable() ? box_.flush() : links_->posted(); }

@@ -130,6 +130,7 @@ class message_exchange final : public operation {
   }
   const failure& reported() const override { return cause_; }
   failure overdue() const override { return turn_.overdue(); }
+  bool waits_for_peers() const noexcept override { return !on_device_; }
   void locate(error_context& context) override {
     if (!turn_.is_behind()) context.peer = turn_.received() ? spec_.to : spec_.from;
   }

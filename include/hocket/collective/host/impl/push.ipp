@@ -26,6 +26,10 @@ HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_st
   while (peer < 0 ? !state.has_credit(operation_state.sequence) : !operation_state.arrived(peer)) {
     if (!waiting.tick()) continue;
     state.endpoints().progress();
+    const auto look = [&] {
+      return peer < 0 ? state.has_credit(operation_state.sequence) : operation_state.arrived(peer);
+    };
+    if (sleep_until_woken(state, waiting, look)) continue;
     const auto locate = [&](error_context& context) { operation_state.locate(context, step, peer); };
     failure cause = peer >= 0 ? operation_state.mismatch(peer) : failure{};
     cause = cause ? examined(state, stop, call, locate, std::move(cause))
