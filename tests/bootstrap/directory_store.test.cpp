@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <hocket/bootstrap/directory_store.hpp>
 #include <hocket/bootstrap/launch.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/platform/shared_pages.hpp>
 
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <new>
 #include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bootstrap/ranks.hpp"
 #include "support/catch.hpp"
@@ -24,9 +28,15 @@ namespace {
 
 /// Runs a job whose processes are all killed, which leaves a complete session with the files of every rank.
 void leave_a_crashed_job(const std::string& directory, const std::string& token, int ranks) {
+  hocket::failure no_room;
+  const hocket::platform::shared_pages page(4096, no_room);
+  REQUIRE(!no_room);
+  auto& arrived = *new (page.data()) std::atomic<int>(0);
   const auto results = hocket::launch::run_processes(ranks, [&](const bootstrap::world_description& world) {
     directory_store store({world.rank, ranks, directory, token}, within(5s));
     exchange(store, "address", world.rank, ranks, bootstrap::text_bytes("stale"), within(5s));
+    ++arrived;  // a rank that still read would report that a peer has ended, and not be killed itself
+    for (const auto last = hocket::deadline::after(5s); arrived < ranks && !last.passed();) ::usleep(1000);
     return ::raise(SIGKILL);
   });
   for (const auto& each : results) REQUIRE(each.signal == SIGKILL);
