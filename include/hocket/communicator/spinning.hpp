@@ -43,6 +43,9 @@ class spinning {
     }
   }
 
+  /// True if the last yield took long.
+  bool is_contended() const noexcept { return is_contended_; }
+
   /// True if a wait should sleep instead of yielding, if it can.
   bool prefers_sleep() const noexcept { return is_contended_ && waits_ % waits_per_yield != 0; }
 

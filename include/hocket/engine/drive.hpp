@@ -60,6 +60,7 @@ class wait_policy {
       if (polls_ == spins_ + 1) spin_.end(false);
       if (!should_sleep()) spin_.yield();  // on each poll, because the awaited rank may need this core
       is_due = polls_ % 2 == 0;            // because a yield may take a time slice of some ms
+      if (spin_.is_contended()) polls_ = std::max(polls_, polls_until_armed);
     } else {
       platform::pause();
       if (polls_ % polls_per_yield == 0 && polls_ < polls_until_nap) spin_.yield();
@@ -76,10 +77,8 @@ class wait_policy {
     return polls_ >= (spin_.yields() ? spins_ + yields_until_sleep : polls_until_sleep);
   }
 
-  /// Records that the rank has slept for some ms in vain, or was woken: checks are due soon, and it need not nap.
-  void slept() noexcept {
-    if (polls_ >= polls_until_nap) polls_ = polls_until_nap - 1;
-  }
+  /// Records that the rank has slept for some ms without effect, or was woken: checks are due soon, and it need not nap.
+  void slept() noexcept { polls_ = std::clamp(polls_, polls_until_armed, polls_until_nap - 2); }
 
   /// True once the wait has taken some microseconds.
   bool has_waited_long() const noexcept { return waited_long_; }

@@ -6,7 +6,7 @@
 /// A rank announces that it will sleep, looks once more for what it waits for, and sleeps. A peer reads the word of a
 /// rank after it has written something that the rank may wait for. That read needs no fence: the sleeper looks once more
 /// only after every store of a peer that could not yet see the announcement has become visible. Each sleep is short, so
-/// that a rank notices what wakes nobody, such as the end of a process.
+/// that a rank notices what wakes no rank, such as the end of a process.
 #pragma once
 
 #include <hocket/core/config.hpp>
