@@ -22,7 +22,8 @@ namespace detail {
 
 class spinning {
  public:
-  explicit spinning(bool oversubscribed) noexcept : yields_(oversubscribed) {}
+  /// `can_sleep`: whether peers wake this rank.
+  spinning(bool oversubscribed, bool can_sleep) noexcept : yields_(oversubscribed), can_sleep_(can_sleep) {}
 
   /// True if ranks outnumber cores, so that waits yield after they have spun.
   bool yields() const noexcept { return yields_; }
@@ -46,8 +47,8 @@ class spinning {
   /// True if the last yield took long.
   bool is_contended() const noexcept { return is_contended_; }
 
-  /// True if a wait should sleep instead of yielding, if it can.
-  bool prefers_sleep() const noexcept { return is_contended_ && waits_ % waits_per_yield != 0; }
+  /// True if a wait should sleep instead of yielding.
+  bool prefers_sleep() const noexcept { return can_sleep_ && is_contended_ && waits_ % waits_per_yield != 0; }
 
   /// Yields the core.
   void yield() noexcept {
@@ -65,6 +66,7 @@ class spinning {
   static constexpr std::chrono::microseconds longest_yield_to_a_rank{200};
 
   const bool yields_;
+  const bool can_sleep_;
   bool is_contended_ = false;
   unsigned waits_ = 0;
   unsigned late_in_a_row_ = 0;

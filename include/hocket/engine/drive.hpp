@@ -77,6 +77,9 @@ class wait_policy {
     return polls_ >= (spin_.yields() ? spins_ + yields_until_sleep : polls_until_sleep);
   }
 
+  /// For a wait that should sleep and can't.
+  void yield() noexcept { spin_.yield(); }
+
   /// Records that the rank has slept for some ms without effect, or was woken: checks are due soon, and it need not nap.
   void slept() noexcept { polls_ = std::clamp(polls_, polls_until_armed, polls_until_nap - 2); }
 
@@ -370,9 +373,13 @@ bool should_check_failures(State& state) noexcept {
 /// after it has announced that it will sleep. Returns whether it found something.
 template <class State, class Look>
 bool sleep_until_woken(State& state, wait_policy& waiting, Look look) {
+  if (!waiting.should_sleep()) return false;
+  if (!transport::may_sleep(state.endpoints())) {
+    waiting.yield();
+    return false;
+  }
   if constexpr (transport::can_sleep<typename State::endpoints_type>) {
     auto& endpoints = state.endpoints();
-    if (!waiting.should_sleep() || !endpoints.may_sleep()) return false;
     endpoints.announce_sleep();
     endpoints.progress();
     const bool found = look();
@@ -393,7 +400,11 @@ bool sleep_until_woken(State& state, operation& operation_state, wait_policy& wa
     const auto waits = [](const operation* each) { return each->over() || each->waits_for_peers(); };
     return operation_state.waits_for_peers() && std::all_of(state.active().begin(), state.active().end(), waits);
   };
-  if (!waiting.should_sleep() || !wait_for_peers()) return false;
+  if (!waiting.should_sleep()) return false;
+  if (!wait_for_peers()) {
+    waiting.yield();
+    return false;
+  }
   return sleep_until_woken(state, waiting, [&] {
     return operation_state.poll() != machine_status::blocked || advance_others(state, &operation_state);
   });

@@ -261,6 +261,16 @@ concept can_sleep = requires(Endpoints& p, const Endpoints& c, int peer) {
   p.wake(peer);
 };
 
+/// Returns whether calls of this rank may sleep while they wait for peers.
+template <class Endpoints>
+bool may_sleep([[maybe_unused]] const Endpoints& endpoints) noexcept {
+  if constexpr (can_sleep<Endpoints>) {
+    return endpoints.may_sleep();
+  } else {
+    return false;
+  }
+}
+
 /// Wakes `peer` if it can sleep.
 template <class Endpoints>
 void wake([[maybe_unused]] Endpoints& endpoints, [[maybe_unused]] int peer) noexcept {

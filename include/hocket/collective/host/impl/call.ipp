@@ -249,13 +249,15 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
       });
 }
 
-/// Returns whether `run` has completed. If the caller's operation throws or memory runs out, a machine repeats the action
-/// and reports the error.
+/// Returns whether `run` has completed. If the caller's operation throws, a machine repeats the action and reports the
+/// error.
 template <class Run, class Log>
 bool complete_directly(Run& run, Log log) {
 #if HOCKET_HAS_EXCEPTIONS
   try {
     return run.run(log);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (...) {
     return false;
   }
