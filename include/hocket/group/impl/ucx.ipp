@@ -120,7 +120,9 @@ class start_up {
 
   /// Finds unusable settings early and on all ranks: no rank leaves before the others know the reason.
   void try_neighbour(domain& through) {
-    failure cause = through.reach((world_.rank + 1) % world_.ranks);
+    const int next = (world_.rank + 1) % world_.ranks, previous = (world_.rank + world_.ranks - 1) % world_.ranks;
+    failure cause = through.reach(next);
+    if (!cause) through.await_greetings({next, previous});
     if (cause.code != errc::peer_lost) {
       const auto reasons = exchange(std::as_bytes(std::span(cause.reason)));
       for (int rank = 0; rank < world_.ranks && !cause; ++rank) {

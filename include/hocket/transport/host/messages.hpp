@@ -24,6 +24,8 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <memory_resource>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -47,6 +49,8 @@ static_assert(sizeof(long_message_details) <= ring_record::short_bytes);
 template <class Message>
 class numbered_messages {
  public:
+  explicit numbered_messages(std::pmr::memory_resource& memory) : messages_(&memory) {}
+
   /// Adds a message and returns its number.
   std::uint32_t add(Message* one) {
     messages_.push_back(one);
@@ -66,7 +70,7 @@ class numbered_messages {
   bool empty() const noexcept { return messages_.empty(); }
 
  private:
-  std::deque<Message*> messages_;
+  std::pmr::deque<Message*> messages_;
   std::uint32_t first_ = 1;
 };
 
@@ -75,22 +79,25 @@ class messages {
   struct long_receive;
 
   struct peer_rings {
+    explicit peer_rings(std::pmr::memory_resource& memory)
+        : sends(memory), replies(&memory), granted(&memory), early(&memory) {}
+
     int rank = 0;
     ring_writer out;
     ring_reader in;
     pid_t process = 0;
     bool is_self = false;
     numbered_messages<long_send> sends;
-    std::deque<std::pair<record_kind, std::uint32_t>> replies;  ///< for which there was no room
-    std::unordered_map<std::uint32_t, long_receive*> granted;   ///< long messages whose slices come
+    std::pmr::deque<std::pair<record_kind, std::uint32_t>> replies;  ///< for which there was no room
+    std::pmr::unordered_map<std::uint32_t, long_receive*> granted;   ///< long messages whose slices come
     /// Messages without a receive, by channel and tag.
     struct unexpected {
       record_kind kind;
       std::uint32_t signature;
-      std::uint64_t bytes;             ///< of the message
-      std::vector<std::byte> payload;  ///< of the record
+      std::uint64_t bytes;                  ///< of the message
+      std::pmr::vector<std::byte> payload;  ///< of the record
     };
-    std::unordered_map<std::uint64_t, std::deque<unexpected>> early;
+    std::pmr::unordered_map<std::uint64_t, std::pmr::deque<unexpected>> early;
   };
 
   /// A long message that this rank sends.
@@ -115,10 +122,11 @@ class messages {
   struct long_receive {
     enum class way : std::uint8_t { mapped, by_kernel, in_slices };
 
-    long_receive(peer_rings& from, const long_message_details& announced)
+    long_receive(peer_rings& from, const long_message_details& announced, std::pmr::memory_resource& memory)
         : with(from), details(announced), how(announced.handle != 0 || from.is_self ? way::mapped
                                               : from.process != 0                   ? way::by_kernel
-                                                                                    : way::in_slices) {}
+                                                                                    : way::in_slices),
+          early(&memory) {}
     long_receive(const long_receive&) = delete;
     long_receive& operator=(const long_receive&) = delete;
     ~long_receive() {
@@ -128,8 +136,8 @@ class messages {
     peer_rings& with;
     const long_message_details details;
     way how;
-    bool asked = false;                        ///< for slices
-    std::deque<std::vector<std::byte>> early;  ///< slices that came while another message was received
+    bool asked = false;                                  ///< for slices
+    std::pmr::deque<std::pmr::vector<std::byte>> early;  ///< slices that came while another message was received
   };
 
  public:
@@ -156,9 +164,9 @@ class messages {
     friend messages;
     enum class source : std::uint8_t { none, ring, stored, announced };
     source from_ = source::none;
-    std::size_t received_ = 0;       ///< bytes of earlier parts
-    std::size_t part_ = 0;           ///< bytes of the current part
-    std::vector<std::byte> stored_;  ///< a message that came before its receive
+    std::size_t received_ = 0;                           ///< bytes of earlier parts
+    std::size_t part_ = 0;                               ///< bytes of the current part
+    std::optional<std::pmr::vector<std::byte>> stored_;  ///< a message that came before its receive
     transport::spare_memory<long_receive>::pointer message_;
   };
 
@@ -177,7 +185,7 @@ class messages {
     std::vector<std::byte*> words;
     for (const member& each : members) words.push_back(each.memory);
     sleepers_ = sleepers(words, rank);
-    peers_.resize(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) peers_.emplace_back(memory_);
     for (int peer = 0; peer < static_cast<int>(ranks); ++peer) {
       peer_rings& with = at(peer);
       with.out = ring_writer(ring(peer, rank), credit(rank, peer), rings);
@@ -265,7 +273,7 @@ class messages {
     switch (state.from_) {
       case receiving::source::none: break;
       case receiving::source::ring: found = with.in.payload(*with.in.next(), bytes); break;
-      case receiving::source::stored: found = state.stored_.data(); break;
+      case receiving::source::stored: found = state.stored_->data(); break;
       case receiving::source::announced: found = next_part_of_long(state, peer, buffer, room, resolve); break;
     }
     part = state.part_;
@@ -355,7 +363,7 @@ class messages {
       case record_kind::message:
       case record_kind::announcement:
         with.early[key(head.channel(), head.tag)].push_back(
-            {head.kind(), head.signature, head.bytes, std::vector<std::byte>(payload, payload + bytes)});
+            {head.kind(), head.signature, head.bytes, std::pmr::vector<std::byte>(payload, payload + bytes, &memory_)});
         break;
       case record_kind::slice:
         if (const auto found = with.granted.find(head.tag); found != with.granted.end()) {
@@ -410,8 +418,8 @@ class messages {
     if (!fits(peer, id, first.bytes, first.signature, bytes, fail)) return false;
     if (first.kind == record_kind::message) {
       state.from_ = receiving::source::stored;
-      state.stored_ = std::move(first.payload);
-      state.stored_.reserve(1);  // so that an empty message has an address, too
+      state.stored_.emplace(std::move(first.payload));
+      state.stored_->reserve(1);  // so that an empty message has an address, too
     } else {
       long_message_details details;
       std::memcpy(&details, first.payload.data(), sizeof details);
@@ -423,7 +431,7 @@ class messages {
   }
 
   bool announce(receiving& state, peer_rings& with, const long_message_details& details, int peer, failure& fail) {
-    state.message_ = receives_.make(with, details);
+    state.message_ = receives_.make(with, details, memory_);
     if (state.message_ == nullptr) {
       fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
       return false;
@@ -498,9 +506,10 @@ class messages {
     }
   }
 
-  std::size_t longest_;        ///< of a record's payload
-  std::size_t longest_eager_;  ///< of a message that is not announced
-  std::vector<peer_rings> peers_;
+  std::size_t longest_;                            ///< of a record's payload
+  std::size_t longest_eager_;                      ///< of a message that is not announced
+  std::pmr::unsynchronized_pool_resource memory_;  ///< so that a program's second step allocates nothing
+  std::deque<peer_rings> peers_;
   sleepers sleepers_;
   std::vector<long_send*> active_;
   transport::spare_memory<long_send> sends_;

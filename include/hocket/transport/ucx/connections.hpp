@@ -39,6 +39,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -136,6 +137,22 @@ class connections {
     const ucs_status_t status = connect(rank, false);
     if (status == UCS_OK) return {};
     return unreachable(hocket::detail::concat({"UCX can't reach rank ", rank}), rank, status);
+  }
+
+  /// Waits for the answers of these ranks to greetings, but not for long: then no rank connects to them later, when they
+  /// may have ended.
+  void await_greetings(std::initializer_list<int> ranks) {
+    const deadline last = deadline::after(std::chrono::milliseconds(100));
+    const auto has_greeted = [&](int rank) { return rank == rank_ || at(rank).has_greeted || has_ended(rank); };
+    for (;;) {
+      {
+        const std::lock_guard guard(lock());
+        if (std::all_of(ranks.begin(), ranks.end(), has_greeted)) return;
+        while (progress_locked()) {}
+      }
+      if (last.passed()) return;
+      platform::nap(20'000);
+    }
   }
 
   /// Requires the lock. Returns the failure to report after connecting to `rank` has failed with `status`.

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -76,6 +77,8 @@ class domain {
 
   /// Connects to `rank` now instead of on first use. Returns the reason if that fails.
   failure reach(int rank) { return links_->reach(rank); }
+  /// Waits, but not for long, until these ranks have connected to this one, too.
+  void await_greetings(std::initializer_list<int> ranks) { links_->await_greetings(ranks); }
 
   /// Names of UCX's transports that messages to `rank` of the world use; connects if necessary.
   std::vector<std::string> transports_to(int rank) {
