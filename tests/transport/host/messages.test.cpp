@@ -48,6 +48,8 @@ class ranks {
     for (int rank = 0; rank < count; ++rank) ranks_.push_back(std::make_unique<host::messages>(members, rank, rings));
   }
 
+  ~ranks() { CHECK(odd_parts_ == 0); }
+
   host::messages& at(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
 
   bool send(host::messages::sending& state, int from, int to, message_id id, std::span<const std::byte> data) {
@@ -69,7 +71,7 @@ class ranks {
                            [](int, std::uint64_t handle) { return reinterpret_cast<const std::byte*>(handle); });
       if (found == nullptr) return false;
       const bool is_last = state.received() + part == buffer.size();
-      CHECK((is_last || part % host::ring_layout::part_multiple == 0));
+      if (!is_last && part % host::ring_layout::part_multiple != 0) ++odd_parts_;
       if (found != place && part > 0) std::memcpy(place, found, part);
       if (at(to).finish_part(state, from, buffer.size())) return true;
     }
@@ -82,6 +84,7 @@ class ranks {
   };
 
   const way how_;
+  std::atomic<int> odd_parts_{0};  ///< that would divide elements
   std::vector<std::unique_ptr<std::byte, freeing>> memory_;
   std::vector<std::unique_ptr<host::messages>> ranks_;
 };
