@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How a wait spends its time: it spins, then yields its core, then sleeps, as earlier waits of the communicator taught.
+/// Decides whether a wait spins, yields its core or sleeps, from how long earlier waits of the communicator took.
 ///
 /// If each rank has a core, a wait spins, because yielding only delays it. If ranks outnumber cores, the awaited rank may
 /// need this core, and then each microsecond of spinning is lost; but it may also be running on another core and answer

@@ -202,8 +202,8 @@ concept receives_in_parts = requires(Endpoints& p, typename Endpoints::receiving
                                      std::byte* buffer, std::size_t bytes, std::size_t& part, failure& fail) {
   { Endpoints::part_multiple } -> std::convertible_to<std::size_t>;
   { p.receives_parts(id) } -> std::same_as<bool>;
-  /// Returns the next part of a message of `bytes` bytes and its length in `part`; null if none has arrived. It is in
-  /// `buffer`, which has room for the third argument from the end, or in place. Then call `finish_part` before anything
+  /// Arguments 4 to 7: a buffer and its size, the length of the message, and where to store the length of the part.
+  /// Returns the next part, in the buffer or in place; null if none has arrived. Then call `finish_part` before anything
   /// else.
   { p.next_part(receiving, peer, id, buffer, bytes, bytes, part, fail) } -> std::same_as<const std::byte*>;
   /// Takes the part. Returns whether it was the last one.
@@ -216,7 +216,7 @@ concept sends_eagerly = requires(Endpoints& p, const Endpoints& c, int peer, mes
                                  std::size_t bytes, void (*take)(const std::byte*)) {
   /// The length up to which messages are copied; 0 if none are.
   { c.eager_bytes() } -> std::same_as<std::size_t>;
-  /// Sends a message of at most `eager_bytes`, of which nothing remains to be done. Returns false if there is no room.
+  /// Copies and sends a message of at most `eager_bytes`. Returns false if there is no room.
   { p.send_eagerly(peer, id, data, bytes) } -> std::same_as<bool>;
   /// Calls `take` with the content of such a message, if the next message from `peer` that has no receive is this one
   /// and fits. If it returns false, nothing has happened, and the message can be received by other functions.

@@ -3,7 +3,7 @@
 /// Messages between the ranks of a communicator that share memory: all ranks are processes of one host.
 ///
 /// Short messages go through the receiver's ring: see transport/host/message_ring.hpp. A long message is announced
-/// there, and once a receive matches it, its receiver decides how the bytes come, by the first of these that is possible:
+/// there, and once a receive matches it, its receiver chooses the first of these ways that is possible:
 /// it reads them where they are, if the sender's buffer is in memory that both map; it has the kernel copy them; or it
 /// grants that the sender writes slices into the ring, which both work on at the same time.
 ///
@@ -253,9 +253,16 @@ class messages {
     return true;
   }
 
-  /// Continues the long messages that this rank sends.
+  /// Continues the long messages that this rank sends, and sends replies for which there was no room.
   void progress() {
     for (long_send* const each : active_) advance(*each);
+    if (!has_replies_) [[likely]]
+      return;
+    has_replies_ = false;
+    for (peer_rings& each : peers_) {
+      flush_replies(each);
+      has_replies_ = has_replies_ || !each.replies.empty();
+    }
   }
 
   /// Returns the next bytes of a message of `bytes` bytes, and their number in `part`; null if none have arrived. They
@@ -345,6 +352,7 @@ class messages {
   void reply(peer_rings& with, record_kind what, std::uint32_t number) {
     with.replies.emplace_back(what, number);
     flush_replies(with);
+    has_replies_ = has_replies_ || !with.replies.empty();
   }
   void flush_replies(peer_rings& with) noexcept {
     for (; !with.replies.empty() && with.out.has_room(0); with.replies.pop_front()) {
@@ -510,6 +518,7 @@ class messages {
   std::size_t longest_eager_;                      ///< of a message that is not announced
   std::pmr::unsynchronized_pool_resource memory_;  ///< so that a program's second step allocates nothing
   std::deque<peer_rings> peers_;
+  bool has_replies_ = false;  ///< some peer's ring had no room for a reply
   sleepers sleepers_;
   std::vector<long_send*> active_;
   transport::spare_memory<long_send> sends_;

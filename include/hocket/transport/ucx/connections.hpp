@@ -139,8 +139,7 @@ class connections {
     return unreachable(hocket::detail::concat({"UCX can't reach rank ", rank}), rank, status);
   }
 
-  /// Waits for the answers of these ranks to greetings, but not for long: then no rank connects to them later, when they
-  /// may have ended.
+  /// Waits at most 100 ms until these ranks have connected to this one: otherwise they may connect when it has ended.
   void await_greetings(std::initializer_list<int> ranks) {
     const deadline last = deadline::after(std::chrono::milliseconds(100));
     const auto has_greeted = [&](int rank) { return rank == rank_ || at(rank).has_greeted || has_ended(rank); };

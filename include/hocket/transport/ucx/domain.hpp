@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The transport whose ranks are processes, on one host or several: it sends messages through UCX, and accesses peers'
-/// memory directly where the hosts and UCX's transports allow it.
+/// The transport whose ranks are processes: those of one host communicate through shared memory where the host and UCX's
+/// settings allow it, and others by UCX's messages.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -77,7 +77,7 @@ class domain {
 
   /// Connects to `rank` now instead of on first use. Returns the reason if that fails.
   failure reach(int rank) { return links_->reach(rank); }
-  /// Waits, but not for long, until these ranks have connected to this one, too.
+  /// Waits at most 100 ms until these ranks have connected to this one, too.
   void await_greetings(std::initializer_list<int> ranks) { links_->await_greetings(ranks); }
 
   /// Names of UCX's transports that messages to `rank` of the world use; connects if necessary.
