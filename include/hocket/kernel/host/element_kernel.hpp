@@ -6,9 +6,15 @@
 /// only once; above 1 KiB the indirect calls cost nothing. The loops avoid three traps: g++ at -O2 does not vectorise
 /// floating-point loops, which costs a factor of 3 to 4; a number of operands that is known only at run time costs
 /// another factor of 4; and a loop of few instructions can take twice as long, depending on where the linker places it.
+///
+/// On x86-64, the library's operations on the usual types have the faster loops of vector_kernel.hpp. Those here are
+/// for all others.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/kernel/host/vector_kernel.hpp>
+#include <hocket/kernel/host/vector_operation.hpp>
+#include <hocket/kernel/host/vectorize.hpp>
 #include <hocket/operation/fixed_tree.hpp>
 #include <hocket/operation/traits.hpp>
 
@@ -17,16 +23,6 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
-
-/// Makes g++ optimise one function like -O3, whatever the flags of the including program; the second macro also unrolls
-/// its loops. clang does both at -O2.
-#if defined(__GNUC__) && !defined(__clang__)
-#define HOCKET_VECTORIZE __attribute__((optimize("O3")))
-#define HOCKET_VECTORIZE_AND_UNROLL __attribute__((optimize("O3", "unroll-loops")))
-#else
-#define HOCKET_VECTORIZE
-#define HOCKET_VECTORIZE_AND_UNROLL
-#endif
 
 HOCKET_BEGIN_NAMESPACE
 namespace kernel {
@@ -222,12 +218,26 @@ void combine_many(const void* op, void* to, const void* const* from, std::size_t
   }
 }
 
+template <class Op, class T>
+consteval element_kernel make_element_kernel() {
+  constexpr std::size_t size = sizeof(typename reduction<Op, T>::partial);
+#if HOCKET_DETAIL_VECTOR_KERNELS
+  using vectors = vector_operation<Op, T>;
+  if constexpr (vectors::exists) {
+    return {size, &combine_two_vectors<vectors::function, typename vectors::lane, size>,
+            &combine_many_vectors<vectors::function, typename vectors::lane, size, vectors::order()>};
+  } else
+#endif
+  {
+    return {size, &combine_two<Op, T>, &combine_many<Op, T>};
+  }
+}
+
 }  // namespace detail
 
 /// The table for combining partial results of `Op` on `T`.
 template <class Op, class T>
-inline constexpr element_kernel element_kernel_of{sizeof(typename reduction<Op, T>::partial),
-                                                  &detail::combine_two<Op, T>, &detail::combine_many<Op, T>};
+inline constexpr element_kernel element_kernel_of = detail::make_element_kernel<Op, T>();
 
 /// The table for collectives that only move data.
 template <class T>
