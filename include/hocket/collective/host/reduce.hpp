@@ -10,6 +10,7 @@
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>
+#include <hocket/kernel/host/preparation.hpp>
 #include <hocket/operation/traits.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -22,25 +23,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 template <class Op, class T>
-HOCKET_VECTORIZE void prepare_all(const void* op, std::byte* partials, const std::byte* contributions,
-                                  std::size_t count) {
-  using partial = typename reduction<Op, T>::partial;
-  auto* const to = reinterpret_cast<partial*>(partials);
-  const auto* const from = reinterpret_cast<const T*>(contributions);
-  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::prepare(*static_cast<const Op*>(op), from[i]);
-}
-
-template <class Op, class T>
-HOCKET_VECTORIZE void finish_all(const void* op, std::byte* results, const std::byte* partials, int ranks,
-                                 std::size_t count) {
-  using partial = typename reduction<Op, T>::partial;
-  auto* const to = reinterpret_cast<T*>(results);
-  const auto* const from = reinterpret_cast<const partial*>(partials);
-  for (std::size_t i = 0; i < count; ++i) to[i] = reduction<Op, T>::finish(*static_cast<const Op*>(op), from[i], ranks);
-}
-
-template <class Op, class T>
-inline constexpr preparation preparation_of{&prepare_all<Op, T>, &finish_all<Op, T>};
+inline constexpr preparation preparation_of{&kernel::prepare_elements<Op, T>, &kernel::finish_elements<Op, T>};
 
 /// The signature of a reduction's types. `Op` is the operation that runs: see `effective_operation`.
 template <plan::collective_kind Kind, class Op, class T, block_lengths Lengths = block_lengths::equal>
