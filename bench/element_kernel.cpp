@@ -5,12 +5,15 @@
 //
 //   element_kernel [--check] [Google Benchmark's flags]
 //
-// With --check the exit status is nonzero if a ratio exceeds 1.15.
+// With --check the exit status is nonzero if a ratio exceeds 1.15. A second table shows how many bytes sums of two
+// vectors read and write per second, at each level of instructions that the machine has.
 
 #include "element_kernel_o3.hpp"
 
 #include <hocket/kernel/host/element_kernel.hpp>
+#include <hocket/kernel/host/instruction_level.hpp>
 #include <hocket/operation/operations.hpp>
+#include <hocket/scalar/scalar.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -111,6 +114,46 @@ void plain_minimum_of_four(benchmark::State& state) {
   time_loop<float>(state, hocket::minimum(), loop, 4);
 }
 
+using hocket::kernel::instruction_level;
+
+constexpr instruction_level levels[] = {instruction_level::generic, instruction_level::avx2, instruction_level::avx512};
+/// Elements of two and of four bytes in 16 KiB, 1 MiB and 16 MiB.
+constexpr std::size_t counts_of_levels[] = {4 << 10, 8 << 10, 256 << 10, 512 << 10, 4 << 20, 8 << 20};
+
+/// The sum of two vectors at one level.
+template <class T>
+void sum_at(benchmark::State& state, instruction_level level) {
+  const instruction_level before = hocket::kernel::current_instruction_level();
+  hocket::kernel::set_instruction_level(level);
+  kernel_two<T, std::plus<>>(state);
+  hocket::kernel::set_instruction_level(before);
+}
+
+struct summed_type {
+  const char* name;
+  std::size_t size;
+  void (*sum)(benchmark::State&, instruction_level);
+};
+
+constexpr summed_type summed_types[] = {
+    {"float", 4, sum_at<float>}, {"bfloat16", 2, sum_at<hocket::bfloat16>}, {"half", 2, sum_at<hocket::half>}};
+
+std::string name_of(const summed_type& type, instruction_level level) {
+  return std::string("sum_") + type.name + "_" + hocket::kernel::instruction_level_name(level);
+}
+
+void register_sums() {
+  for (const summed_type& type : summed_types) {
+    for (const instruction_level level : levels) {
+      if (level > hocket::kernel::supported_instruction_level()) continue;
+      for (const std::size_t count : counts_of_levels) {
+        benchmark::RegisterBenchmark(name_of(type, level).c_str(), type.sum, level)
+            ->Arg(static_cast<std::int64_t>(count));
+      }
+    }
+  }
+}
+
 struct pair_of_loops {
   const char* name;
   void (*element_kernel)(benchmark::State&);
@@ -166,6 +209,22 @@ bool compare(const medians& found) {
   return within;
 }
 
+/// Gigabytes per second, and the time relative to that of as many floats at the same level.
+void print_sums(const medians& found) {
+  std::printf("\n%16s %10s %10s %10s %12s\n", "sum", "elements", "level", "GB/s", "time/float");
+  for (const summed_type& type : summed_types) {
+    for (const std::size_t count : counts_of_levels) {
+      for (const instruction_level level : levels) {
+        const double time = found.of(name_of(type, level), count);
+        const double time_of_floats = found.of(name_of(summed_types[0], level), count);
+        if (time == 0 || time_of_floats == 0) continue;
+        std::printf("%16s %10zu %10s %10.1f %12.2f\n", type.name, count, hocket::kernel::instruction_level_name(level),
+                    3 * static_cast<double>(count * type.size) / time, time / time_of_floats);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -191,8 +250,10 @@ int main(int argc, char** argv) {
       benchmark::RegisterBenchmark((std::string("leaf_") + each.name).c_str(), each.element_kernel)->Arg(argument);
     }
   }
+  register_sums();
   medians reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   const bool within = compare(reporter);
+  print_sums(reporter);
   return check && !within ? 1 : 0;
 }
