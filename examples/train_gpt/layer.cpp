@@ -24,38 +24,33 @@ std::span<float> elements(matrix& x) { return {x.data(), static_cast<std::size_t
 void block_sum::begin(Index rows, Index columns) {
   rows_ = rows;
   columns_ = columns;
-  const auto size = static_cast<std::size_t>(rows * columns);
   if (exact_) {
-    exact_sums_.assign(size, {});
+    exact_sums_.assign(static_cast<std::size_t>(rows * columns), {});
   } else {
-    sums_.assign(size, 0.0F);
+    sums_ = matrix::Zero(rows, columns);
   }
 }
 
-void block_sum::add(const matrix& part) {
-  const std::span<const float> values = elements(part);
+void block_sum::add(const factor& activations, const factor& weights) {
   if (exact_) {
-    hocket::exact_sum<float>::add(exact_sums_, values);
+    hocket::exact_sum<float>::add(exact_sums_, elements(product(activations, weights)));
   } else {
-    for (std::size_t i = 0; i < values.size(); ++i) sums_[i] += values[i];
+    add_product(sums_, activations, weights);
   }
 }
 
 matrix block_sum::total() {
-  matrix result(rows_here(rows_).size(), columns_);
-  const std::span<float> values = elements(result);
   if (spread_) {
     const hocket::stopwatch watch(seconds_);
-    hocket::reduce_scatter_v(*ranks_, std::span<const float>(sums_), values,
+    matrix result(rows_here(rows_).size(), columns_);
+    hocket::reduce_scatter_v(*ranks_, elements(std::as_const(sums_)), elements(result),
                              hocket::counts{elements_of_ranks(rows_, columns_)});
     return result;
   }
   if (ranks_ != nullptr) add_over_ranks();
-  if (exact_) {
-    hocket::exact_sum<float>::value(exact_sums_, values);
-  } else {
-    std::copy(sums_.begin(), sums_.end(), values.begin());
-  }
+  if (!exact_) return std::move(sums_);
+  matrix result(rows_, columns_);
+  hocket::exact_sum<float>::value(exact_sums_, elements(result));
   return result;
 }
 
@@ -64,7 +59,7 @@ void block_sum::add_over_ranks() {
   if (exact_) {
     hocket::all_reduce(*ranks_, hocket::in_place(std::span(exact_sums_)), std::plus<>{});
   } else {
-    hocket::all_reduce(*ranks_, hocket::in_place(std::span(sums_)), std::plus<>{});
+    hocket::all_reduce(*ranks_, hocket::in_place(elements(sums_)), std::plus<>{});
   }
 }
 
@@ -122,9 +117,11 @@ matrix layer::hidden_input(const layer_memory& kept) {
   return sum_.whole(normalised(kept.middle, kept.middle_scales, memory_.weights(hidden_gain())), kept.rows);
 }
 
-matrix layer::backward(const matrix& gradient, const layer_memory& kept) {
-  const matrix middle = hidden_backward(sum_.whole(gradient, kept.rows), kept) + gradient;
-  return attention_backward(sum_.whole(middle, kept.rows), kept) + middle;
+matrix layer::backward(matrix gradient, const layer_memory& kept) {
+  hidden_backward(sum_.whole(gradient, kept.rows), kept);
+  gradient = through_norm(kept.middle, kept.middle_scales, hidden_gain(), std::move(gradient));
+  attention_backward(sum_.whole(gradient, kept.rows), kept);
+  return through_norm(kept.in, kept.in_scales, first_, std::move(gradient));
 }
 
 matrix layer::attention(const matrix& x, layer_memory& kept) {
@@ -132,58 +129,48 @@ matrix layer::attention(const matrix& x, layer_memory& kept) {
   sum_.begin(x.rows(), d);
   kept.heads.resize(static_cast<std::size_t>(blocks_.size()));
   for (int b = 0; b < blocks_.size(); ++b) {
-    layer_memory::head& head = kept.heads[static_cast<std::size_t>(b)];
-    const matrix all = x * weights(query_key_value(b), d, 3 * w);
-    head.query = all.leftCols(w);
-    head.key = all.middleCols(w, w);
-    head.value = all.rightCols(w);
-    head.out.resize(x.rows(), w);
-    head.probabilities.resize(static_cast<std::size_t>(sequences(x)));
-    for (Index s = 0; s < sequences(x); ++s) {
-      matrix q = head.query.middleRows(s * t, t), k = head.key.middleRows(s * t, t);
-      positions_.turn(q, 1);
-      positions_.turn(k, 1);
-      head.query.middleRows(s * t, t) = q;
-      head.key.middleRows(s * t, t) = k;
-      const matrix v = head.value.middleRows(s * t, t);
-      matrix& p = head.probabilities[static_cast<std::size_t>(s)];
-      p.noalias() = q * k.transpose();
-      p *= scale();
-      causal_softmax(p);
-      head.out.middleRows(s * t, t) = p * v;
+    auto& [all, probabilities, out] = kept.heads[static_cast<std::size_t>(b)];
+    all = product(x, weights(query_key_value(b), d, 3 * w));
+    positions_.turn(all, 0, 1);
+    positions_.turn(all, w, 1);
+    probabilities.resize(x.rows(), t);
+    for (Index row = 0; row < x.rows(); row += t) {
+      set_product(probabilities.middleRows(row, t), all.block(row, 0, t, w), all.block(row, w, t, w).transpose());
     }
-    sum_.add(head.out * weights(attention_out(b), w, d));
+    causal_softmax(probabilities, scale());
+    out.resize(x.rows(), w);
+    for (Index row = 0; row < x.rows(); row += t) {
+      set_product(out.middleRows(row, t), probabilities.middleRows(row, t), all.block(row, 2 * w, t, w));
+    }
+    sum_.add(out, weights(attention_out(b), w, d));
   }
   return sum_.total();
 }
 
-matrix layer::attention_backward(const matrix& gradient, const layer_memory& kept) {
+void layer::attention_backward(const matrix& gradient, const layer_memory& kept) {
   const Index d = shape_.width, w = shape_.head_width(), t = shape_.context;
   const matrix x = attention_input(kept);
   sum_.begin(x.rows(), d);
   for (int b = 0; b < blocks_.size(); ++b) {
-    const layer_memory::head& head = kept.heads[static_cast<std::size_t>(b)];
-    add_gradient(attention_out(b), matrix(head.out.transpose() * gradient));
-    const matrix dout = gradient * weights(attention_out(b), w, d).transpose();
-    matrix dall(x.rows(), 3 * w);
-    for (Index s = 0; s < sequences(x); ++s) {
-      const matrix q = head.query.middleRows(s * t, t), k = head.key.middleRows(s * t, t);
-      const matrix v = head.value.middleRows(s * t, t), doutput = dout.middleRows(s * t, t);
-      const matrix& p = head.probabilities[static_cast<std::size_t>(s)];
-      matrix dscores = doutput * v.transpose();
-      softmax_backward(p, dscores);
-      dscores *= scale();
-      matrix dq = dscores * k, dk = dscores.transpose() * q;
-      positions_.turn(dq, -1);
-      positions_.turn(dk, -1);
-      dall.block(s * t, 0, t, w) = dq;
-      dall.block(s * t, w, t, w) = dk;
-      dall.block(s * t, 2 * w, t, w) = matrix(p.transpose() * doutput);
+    const auto& [all, probabilities, out] = kept.heads[static_cast<std::size_t>(b)];
+    add_gradient(attention_out(b), product(out.transpose(), gradient));
+    const matrix dout = product(gradient, weights(attention_out(b), w, d).transpose());
+    matrix dscores(x.rows(), t), dall(x.rows(), 3 * w);
+    for (Index row = 0; row < x.rows(); row += t) {
+      set_product(dscores.middleRows(row, t), dout.middleRows(row, t), all.block(row, 2 * w, t, w).transpose());
     }
-    add_gradient(query_key_value(b), matrix(x.transpose() * dall));
-    sum_.add(dall * weights(query_key_value(b), d, 3 * w).transpose());
+    softmax_backward(probabilities, dscores, scale());
+    for (Index row = 0; row < x.rows(); row += t) {
+      const auto of_scores = dscores.middleRows(row, t);
+      set_product(dall.block(row, 0, t, w), of_scores, all.block(row, w, t, w));
+      set_product(dall.block(row, w, t, w), of_scores.transpose(), all.block(row, 0, t, w));
+      set_product(dall.block(row, 2 * w, t, w), probabilities.middleRows(row, t).transpose(), dout.middleRows(row, t));
+    }
+    positions_.turn(dall, 0, -1);
+    positions_.turn(dall, w, -1);
+    add_gradient(query_key_value(b), product(x.transpose(), dall));
+    sum_.add(dall, weights(query_key_value(b), d, 3 * w).transpose());
   }
-  return through_norm(kept.in, kept.in_scales, first_);
 }
 
 matrix layer::hidden(const matrix& x, layer_memory& kept) {
@@ -192,35 +179,33 @@ matrix layer::hidden(const matrix& x, layer_memory& kept) {
   kept.hidden.resize(static_cast<std::size_t>(blocks_.size()));
   for (int b = 0; b < blocks_.size(); ++b) {
     matrix& h = kept.hidden[static_cast<std::size_t>(b)];
-    h.noalias() = x * weights(hidden_in(b), d, f);
-    sum_.add(rectified(h) * weights(hidden_out(b), f, d));
+    h = product(x, weights(hidden_in(b), d, f));
+    sum_.add(rectified(h), weights(hidden_out(b), f, d));
   }
   return sum_.total();
 }
 
-matrix layer::hidden_backward(const matrix& gradient, const layer_memory& kept) {
+void layer::hidden_backward(const matrix& gradient, const layer_memory& kept) {
   const Index d = shape_.width, f = shape_.hidden_slice();
   const matrix x = hidden_input(kept);
   sum_.begin(x.rows(), d);
   for (int b = 0; b < blocks_.size(); ++b) {
     const matrix& h = kept.hidden[static_cast<std::size_t>(b)];
-    add_gradient(hidden_out(b), matrix(rectified(h).transpose() * gradient));
-    matrix dh = gradient * weights(hidden_out(b), f, d).transpose();
+    add_gradient(hidden_out(b), product(rectified(h).transpose(), gradient));
+    matrix dh = product(gradient, weights(hidden_out(b), f, d).transpose());
     dh.array() *= 2 * h.array().max(0.0F);
-    add_gradient(hidden_in(b), matrix(x.transpose() * dh));
-    sum_.add(dh * weights(hidden_in(b), d, f).transpose());
+    add_gradient(hidden_in(b), product(x.transpose(), dh));
+    sum_.add(dh, weights(hidden_in(b), d, f).transpose());
   }
-  return through_norm(kept.middle, kept.middle_scales, hidden_gain());
 }
 
-matrix layer::through_norm(const matrix& before, const std::vector<float>& scales, std::size_t gain) {
+matrix layer::through_norm(const matrix& before, const std::vector<float>& scales, std::size_t gain, matrix gradient) {
   const matrix dy = sum_.total();
-  matrix dx = matrix::Zero(before.rows(), before.cols());
   std::vector<float> dgain(static_cast<std::size_t>(before.cols()));
-  normalised_backward(before, scales, memory_.weights(gain), dy, dx, dgain);
+  normalised_backward(before, scales, memory_.weights(gain), dy, gradient, dgain);
   sum_.add_up(dgain);
   memory_.add_gradient(gain, dgain);
-  return dx;
+  return gradient;
 }
 
 }  // namespace gpt

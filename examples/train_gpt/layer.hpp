@@ -34,7 +34,8 @@ class block_sum {
       : ranks_(ranks), exact_(exact), spread_(spread && ranks != nullptr) {}
 
   void begin(Index rows, Index columns);
-  void add(const matrix& part);
+  /// Adds the product of a block's last activations and its output weights.
+  void add(const factor& activations, const factor& weights);
   /// Returns the sum over all blocks of all ranks, for the rows of this rank. Collective.
   matrix total();
 
@@ -59,7 +60,7 @@ class block_sum {
   bool spread_;
   Index rows_ = 0;
   Index columns_ = 0;
-  std::vector<float> sums_;
+  matrix sums_;
   std::vector<hocket::exact_sum<float>> exact_sums_;
   double seconds_ = 0;
 };
@@ -67,9 +68,9 @@ class block_sum {
 /// The values that a layer saves in the forward pass of some sequences for their backward pass.
 struct layer_memory {
   struct head {
-    matrix query, key, value;           ///< of all sequences, turned by their positions
-    std::vector<matrix> probabilities;  ///< of each sequence
-    matrix out;                         ///< output of attention, before the output weights
+    matrix query_key_value;  ///< of all sequences; queries and keys turned by their positions
+    matrix probabilities;
+    matrix out;  ///< output of attention, before the output weights
   };
   Index rows = 0;  ///< on all ranks
   matrix in;       ///< input of the layer; like `middle`, the rows of this rank
@@ -93,7 +94,7 @@ class layer {
   /// @param rows number of rows on all ranks
   matrix forward(matrix in, Index rows, layer_memory& kept);
   /// Returns the gradient of `in`, given that of the result of `forward`; adds to those of the parameters.
-  matrix backward(const matrix& gradient, const layer_memory& kept);
+  matrix backward(matrix gradient, const layer_memory& kept);
 
  private:
   // Parameters as `entries_of` lists them.
@@ -106,18 +107,18 @@ class layer {
   matrix_view weights(std::size_t i, Index rows, Index columns) { return {memory_.weights(i).data(), rows, columns}; }
   void add_gradient(std::size_t i, const matrix& gradient);
 
-  Index sequences(const matrix& x) const { return x.rows() / shape_.context; }
   float scale() const;
 
   /// Returns the input of the blocks: all rows, normalised.
   matrix attention_input(const layer_memory& kept);
   matrix hidden_input(const layer_memory& kept);
   matrix attention(const matrix& x, layer_memory& kept);
-  matrix attention_backward(const matrix& gradient, const layer_memory& kept);
+  void attention_backward(const matrix& gradient, const layer_memory& kept);
   matrix hidden(const matrix& x, layer_memory& kept);
-  matrix hidden_backward(const matrix& gradient, const layer_memory& kept);
-  /// Passes the sum of the blocks' gradients back through the normalisation. Its gain and the sum are on all ranks.
-  matrix through_norm(const matrix& before, const std::vector<float>& scales, std::size_t gain);
+  void hidden_backward(const matrix& gradient, const layer_memory& kept);
+  /// Passes the sum of the blocks' gradients back through the normalisation, and adds it to `gradient`, which bypasses
+  /// the blocks. The gain of the normalisation and the sum are on all ranks.
+  matrix through_norm(const matrix& before, const std::vector<float>& scales, std::size_t gain, matrix gradient);
 
   model_shape shape_;
   range blocks_;

@@ -71,7 +71,6 @@ double pass(plain_memory& memory, const text& data, int stages, bool exact) {
 }
 
 TEST_CASE("the gradient of each parameter equals the difference quotient of the loss") {
-  make_products_repeatable();
   const text data;
   for (const int stages : {1, 2}) {
     for (const bool exact : {false, true}) {
@@ -117,7 +116,6 @@ TEST_CASE("the gradient of each parameter equals the difference quotient of the 
 }
 
 TEST_CASE("sequences that are computed one by one give the same bits for any size of the microbatches") {
-  make_products_repeatable();
   const text each_alone(1);
   plain_memory alone(first_parameters());
   const double loss = pass(alone, each_alone, 1, true);
@@ -135,7 +133,6 @@ TEST_CASE("sequences that are computed one by one give the same bits for any siz
 }
 
 TEST_CASE("sequences that are computed together give the same gradient except for rounding") {
-  make_products_repeatable();
   const text data;
   plain_memory together(first_parameters()), alone(first_parameters());
   pass(together, data, 1, false);

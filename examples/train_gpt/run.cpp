@@ -26,11 +26,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <numbers>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace gpt {
 namespace {
@@ -318,6 +323,15 @@ std::string path_in(const std::string& folder, const char* name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
+/// Makes the C library keep the memory of freed matrices for the next ones. Otherwise it returns it to the kernel, which
+/// zeroes each page again: a fifth of the time.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
 int run_rank(const program_options& options, const hocket::ucx::communicator& comm) {
   const bool speaks = comm.rank() == 0;
   if (comm.size() != options.training.spread.ranks()) {
@@ -408,6 +422,7 @@ void remove_unfinished_files(const program_options& options) {
 }
 
 int run_rank(const program_options& options) {
+  keep_freed_memory();
   const auto comm = hocket::ucx::connect();
   try {
     return run_rank(options, comm);

@@ -109,12 +109,14 @@ void stage::score(int m, std::size_t c, matrix x, chunk& kept) {
   kept.last = std::move(x);
   kept.scales = row_scales(kept.last);
   kept.scores_gradient = scores_of(kept.last);
-  for_each_position(m, c, [&](Index row, std::uint8_t, std::uint8_t target) {
-    float* const scores = kept.scores_gradient.data() + row * model_shape::vocabulary;
-    const auto wanted = static_cast<double>(scores[target]);
-    const double divisor = softmax(scores, model_shape::vocabulary);
-    scores[target] -= 1;
-    loss_.add(divisor - wanted);
+  with_vectors([&](auto) {
+    for_each_position(m, c, [&](Index row, std::uint8_t, std::uint8_t target) {
+      float* const scores = kept.scores_gradient.data() + row * model_shape::vocabulary;
+      const auto wanted = static_cast<double>(scores[target]);
+      const double divisor = softmax(scores, model_shape::vocabulary);
+      scores[target] -= 1;
+      loss_.add(divisor - wanted);
+    });
   });
   if (scale_ != 1) kept.scores_gradient *= scale_;
   memory_.release(end_ - 2, 2);
@@ -124,10 +126,10 @@ matrix stage::score_backward(const chunk& kept) {
   memory_.fetch(end_ - 2, 2);
   const auto gain = memory_.weights(end_ - 2);
   const matrix y = normalised(kept.last, kept.scales, gain);
-  const matrix dscores = y.transpose() * kept.scores_gradient;
+  const matrix dscores = product(y.transpose(), kept.scores_gradient);
   memory_.add_gradient(end_ - 1, {dscores.data(), static_cast<std::size_t>(dscores.size())});
-  const matrix dy = kept.scores_gradient *
-                    matrix_view(memory_.weights(end_ - 1).data(), shape_.width, model_shape::vocabulary).transpose();
+  const matrix_view weights(memory_.weights(end_ - 1).data(), shape_.width, model_shape::vocabulary);
+  const matrix dy = product(kept.scores_gradient, weights.transpose());
   matrix dx = matrix::Zero(kept.last.rows(), kept.last.cols());
   std::vector<float> dgain(static_cast<std::size_t>(shape_.width));
   normalised_backward(kept.last, kept.scales, gain, dy, dx, dgain);
@@ -137,8 +139,8 @@ matrix stage::score_backward(const chunk& kept) {
 }
 
 matrix stage::scores_of(const matrix& x) {
-  return normalised(x, row_scales(x), memory_.weights(end_ - 2)) *
-         matrix_view(memory_.weights(end_ - 1).data(), shape_.width, model_shape::vocabulary);
+  return product(normalised(x, row_scales(x), memory_.weights(end_ - 2)),
+                 matrix_view(memory_.weights(end_ - 1).data(), shape_.width, model_shape::vocabulary));
 }
 
 void stage::begin_pass(const std::vector<microbatch>& batch, float scale) {

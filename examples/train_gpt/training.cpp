@@ -46,7 +46,6 @@ struct trainer::parts {
         const hocket::plan::pipeline::schedule& schedule)
       : options(how), ranks(comm, {how.spread.data, how.spread.pipeline, how.spread.tensor}),
         sum(how.spread.tensor > 1 ? &ranks.along<"tp">() : nullptr, how.exact, how.spread.spread_rows) {
-    make_products_repeatable();
     if (how.loss_scale > 0) scale.emplace(hocket::loss_scale_options{.initial = how.loss_scale, .interval = 200});
     const range blocks = part_of(how.shape.heads, ranks.coordinate<"tp">(), how.spread.tensor);
     std::vector<std::pair<range, std::size_t>> of_stages;  // layers of a stage, and its first parameter
