@@ -2,18 +2,19 @@
 /// @file
 /// Loops with the vector instructions of the machine, in a program compiled for any processor.
 ///
-/// Results have the same bits at all levels of instructions if a loop has the same sums in the same order, because no
-/// product is fused with a sum. So ranks need not agree on a level.
+/// Results have the same bits at all levels of instructions if a loop has the same sums in the same order, because the
+/// build forbids the compiler to fuse products with sums. So ranks need not agree on a level.
 #pragma once
 
 #include <hocket/kernel/host/instruction_level.hpp>
 
 namespace gpt {
 
+/// A vector of floats in a register.
 template <int Lanes>
 struct vector {
   typedef float type __attribute__((vector_size(Lanes * sizeof(float))));  // NOLINT: `using` loses the attribute
-  /// A vector in an array of floats.
+  /// The same in an array of floats, at any address.
   struct __attribute__((packed, may_alias)) elements {
     type vector;
   };

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Trains 50 steps with the same batches on meshes of processes. Losses must agree to 1e-5 relative; with --exact, and
-# for all ZeRO stages of one mesh, all bits of losses and gradient norms must be equal. The text is the library.
+# for all ZeRO stages of one mesh, all bits of losses and gradient norms must be equal; with --exact also for all levels
+# of vector instructions. The text is the library.
 #
 #   meshes.sh PROGRAM INCLUDE_FOLDER          some meshes, and other options
 #   meshes.sh PROGRAM INCLUDE_FOLDER --all    all of dp 1 to 4, tp 1 and 2, pp 1, 2 and 4, up to 8 processes, at all
@@ -111,6 +112,12 @@ for options in "${others[@]}"; do
   read -ra options <<<"$options"
   check_rounded 1e-5 "${options[@]}"
   check_exact exact.first "${options[@]}"
+done
+
+# All levels of instructions give the same bits. Machines that lack one use the highest that they have.
+for level in generic avx2; do
+  printf '%s instructions, ' $level
+  HOCKET_INSTRUCTIONS=$level check_exact exact.first --dp 2
 done
 
 # On one mesh, all stages add in the same order, even if the sizes of buckets lead to different algorithms.
