@@ -46,6 +46,7 @@ std::vector<hocket::transport::link_costs> all_costs() {
   for (const double latency : {1e-7, 1e-6, 5e-5}) {
     for (const double per_byte : {1e-11, 1e-9}) all.push_back({latency, per_byte, latency / 2, per_byte, 5e-11});
   }
+  all.push_back({1e-7, 1e-11, 1e-6, 1e-11, 5e-11});  // flags that are slower than messages
   return all;
 }
 
@@ -152,6 +153,29 @@ TEST_CASE("the table's prices of algorithms with messages agree with the virtual
   for (int ranks = 2; ranks <= 64; ++ranks) {
     CHECK(ratio(kind::barrier, "dissemination", ranks, 0, all_costs().back()) == Approx(1).epsilon(1e-9));
   }
+}
+
+TEST_CASE("reading what peers have just written costs more than reading all contributions, up to what caches hold") {
+  const auto best = [](std::size_t bytes, double fresh) {
+    const hocket::transport::link_costs costs{
+        .load_per_byte = 3e-11, .reduce_per_byte = 3e-11, .fresh_load_per_byte = fresh, .fresh_bytes = 128 * 1024};
+    return std::string(
+        table({{plan::collective_kind::all_reduce, 0}, bytes, 2, any_order, true, 0, costs}).best().name);
+  };
+  CHECK(best(128 << 10, 0) == "two_shot");
+  CHECK(best(128 << 10, 2e-10) == "one_shot");
+  CHECK(best(64 << 20, 2e-10) == "two_shot");
+}
+
+TEST_CASE("messages that wait for their receivers cost more than reading directly, short ones less") {
+  const auto best = [](std::size_t bytes) {
+    const hocket::transport::link_costs costs{
+        .message_latency = 2e-7, .flag_latency = 2e-7, .load_per_byte = 6e-11, .eager_bytes = 4096};
+    return std::string(
+        table({{plan::collective_kind::all_to_all, 0}, bytes, 3, any_order, true, 0, costs}).best().name);
+  };
+  CHECK(best(8) == "pairwise");
+  CHECK(best(1 << 20) == "direct");
 }
 
 TEST_CASE("a broadcast keeps the requested root") {

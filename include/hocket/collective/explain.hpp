@@ -30,6 +30,7 @@ call_request request_of() {
   call_request asked{
       .what = {Collective::collective, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
   asked.checksummed = Options::template has<kind::integrity>;
+  asked.has_repeatable_choice = has_repeatable_choice<Options>();
   if constexpr (plan::collective{Collective::collective, 0}.reduces()) {
     using effective = effective_operation_t<Op, T, Options>;
     asked.element_size = kernel::element_kernel_of<effective, T>.size;

@@ -34,7 +34,8 @@ struct call_request {
   plan::combination_order order = plan::combination_order::any_order;  ///< the weakest order that is acceptable
   bool in_place = false;
   bool checksummed = false;
-  bool on_device = false;  ///< messages carry device memory, which peers can't read directly
+  bool on_device = false;              ///< messages carry device memory, which peers can't read directly
+  bool has_repeatable_choice = false;  ///< of an algorithm: it must be the same in each run
   std::uint32_t type_signature = 0;
   const char* types = "";  ///< for messages to the user
   block_lengths lengths = block_lengths::equal;

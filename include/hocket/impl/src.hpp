@@ -23,6 +23,8 @@
 #include <hocket/group/sim.hpp>
 #include <hocket/impl/instantiate.hpp>
 #include <hocket/optimizer/impl/optimizer_checks.ipp>
+#include <hocket/transport/host/impl/link_measurement.ipp>
+#include <hocket/transport/impl/link_costs_text.ipp>
 
 HOCKET_DETAIL_INSTANTIATE(local::domain)
 HOCKET_DETAIL_INSTANTIATE(sim::domain)

@@ -13,5 +13,6 @@
 #include <hocket/group/impl/ucx.ipp>
 #include <hocket/group/ucx.hpp>
 #include <hocket/impl/instantiate.hpp>
+#include <hocket/transport/ucx/impl/agreed_costs.ipp>
 
 HOCKET_DETAIL_INSTANTIATE(ucx::domain)

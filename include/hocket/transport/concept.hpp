@@ -357,6 +357,16 @@ bool is_device_aware(const Domain& through) noexcept {
   }
 }
 
+/// Returns the costs of `through` and where they are from. A domain with only one kind of costs need not know.
+template <class Domain>
+world_costs agreed_costs(const Domain& through) noexcept {
+  if constexpr (requires { through.agreed_costs(); }) {
+    return through.agreed_costs();
+  } else {
+    return {through.costs(), through.costs()};
+  }
+}
+
 /// One rank's share of a transport, from which endpoint groups are opened.
 template <class Domain>
 concept domain = requires(const std::shared_ptr<Domain>& w, const open_parameters& how, open_parameters& changing) {

@@ -3,7 +3,8 @@
 /// The options of one call, given by `with(...)`, as plain values. A call converts its options once, when it begins, so
 /// that the code that plans, runs and waits is compiled once for all combinations of options.
 ///
-/// Wire type and exactness are not converted, because they determine types: see collective/host/reduce.hpp.
+/// The wire type is not converted, because it determines types, and of the exactness only what the choice of an algorithm
+/// depends on: see collective/host/reduce.hpp.
 #pragma once
 
 #include <hocket/core/agreement.hpp>
@@ -69,6 +70,17 @@ class stop_check {
   std::shared_ptr<const void> (*copy_)(const void*) = nullptr;
 };
 
+/// True if calls with these options must choose the same algorithm in each run.
+template <class Options>
+constexpr bool has_repeatable_choice() noexcept {
+  if constexpr (Options::template has<kind::exactness>) {
+    using exactness = std::remove_cvref_t<decltype(std::declval<const Options&>().template at<kind::exactness>())>;
+    return !std::is_same_v<typename exactness::level, same_on_all_ranks_t>;
+  } else {
+    return false;
+  }
+}
+
 /// The options of one call. Refers to the caller's options, which must outlive this object.
 struct call_settings {
   std::optional<std::chrono::nanoseconds> timeout;  ///< if empty, the communicator's applies
@@ -78,6 +90,7 @@ struct call_settings {
   bool is_hint = false;                            ///< the call chooses if the algorithm can't run
   bool checks_limits = false;                      ///< check `algorithm` against the limits of the engine
   bool checksummed = false;                        ///< messages carry checksums: `require(checksummed)`
+  bool has_repeatable_choice = false;              ///< of an algorithm: see the function above
   std::uint32_t agreement = 0;                     ///< hash that must be equal on all ranks: see core/agreement.hpp
 
   /// Returns whether the caller passed a negative timeout.
@@ -107,6 +120,7 @@ call_settings settings_of(const Options& given,
     result.checks_limits = std::is_same_v<algorithm_type, own_plan> || std::is_same_v<algorithm_type, push_t>;
   }
   result.checksummed = Options::template has<kind::integrity>;
+  result.has_repeatable_choice = has_repeatable_choice<Options>();
   result.agreement = agreement_of(given);
   return result;
 }

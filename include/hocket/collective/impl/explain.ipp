@@ -10,6 +10,9 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/selection/select.hpp>
+#include <hocket/transport/concept.hpp>
+#include <hocket/transport/link_costs.hpp>
+#include <hocket/transport/link_costs_text.hpp>
 
 #include <cstddef>
 #include <cstdio>
@@ -66,6 +69,16 @@ inline std::string explain_table(const selection::query& asked, const named_algo
          '\n';
 }
 
+/// Returns a line with the costs, and where they are from.
+template <class State>
+std::string explain_costs(const State& state, bool must_repeat) {
+  const transport::world_costs costs = transport::agreed_costs(*state.domain());
+  const char* from = "built in";
+  if (costs.origin == transport::cost_origin::file) from = "from the file of HOCKET_CONSTANTS";
+  if (costs.origin == transport::cost_origin::measured && !must_repeat) from = "measured at start-up";
+  return concat({"  costs ", from, ": ", transport::describe(costs_for(state, must_repeat)), "\n"});
+}
+
 /// Returns the query of a call. Its lengths may exceed what memory can hold, so products are saturated.
 template <class State>
 selection::query question_of(const State& state, const call_request& asked) {
@@ -87,7 +100,7 @@ std::string explain_request(const communicator<Domain>& comm, const call_request
     named.name = choose_plan(state, asked, settings, refused).name();
     if (refused) named.refusal = refused.quoted();
   }
-  return explain_table(question_of(state, asked), named);
+  return explain_table(question_of(state, asked), named) + explain_costs(state, asked.has_repeatable_choice);
 }
 
 }  // namespace detail

@@ -65,5 +65,31 @@ inline int usable_cores() noexcept {
   return count > 0 ? count : 1;
 }
 
+/// While it exists, the calling thread runs only on one of its cores: the `number`-th, modulo how many there are.
+class on_one_core {
+ public:
+  explicit on_one_core(int number) noexcept {
+    if (::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    const int cores = CPU_COUNT(&before_);
+    int skipped = cores > 0 ? number % cores : 0;
+    std::size_t core = 0;
+    while (core < CPU_SETSIZE && (!CPU_ISSET(core, &before_) || skipped-- > 0)) ++core;
+    if (core == CPU_SETSIZE) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    has_moved_ = ::sched_setaffinity(0, sizeof one, &one) == 0;
+  }
+  on_one_core(const on_one_core&) = delete;
+  on_one_core& operator=(const on_one_core&) = delete;
+  ~on_one_core() {
+    if (has_moved_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+ private:
+  cpu_set_t before_{};
+  bool has_moved_ = false;
+};
+
 }  // namespace platform
 HOCKET_END_NAMESPACE

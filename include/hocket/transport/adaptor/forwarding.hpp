@@ -140,6 +140,7 @@ class adapted_domain {
   transport::contexts& contexts() noexcept { return inner_->contexts(); }
   bool in_forked_child() const noexcept { return transport::in_forked_child(*inner_); }
   transport::link_costs costs() const noexcept { return inner_->costs(); }
+  transport::world_costs agreed_costs() const noexcept { return transport::agreed_costs(*inner_); }
   /// Adaptors that only observe do not read messages, so they leave device memory to the wrapped domain.
   bool is_device_aware() const noexcept {
     return transport::observes_only<Endpoints> && transport::is_device_aware(*inner_);

@@ -174,7 +174,7 @@ class messages {
       : longest_(rings.longest()), longest_eager_(longest_) {
     const std::size_t ranks = members.size();
     // Where the kernel copies, two copies through the ring pay only for messages of a few pages.
-    constexpr std::size_t few_pages = 4096;
+    constexpr std::size_t few_pages = 8192;
     if (members.front().process != 0) longest_eager_ = std::min(longest_eager_, few_pages);
     const auto credit = [&](int sender, int receiver) {
       return reinterpret_cast<ring_credit*>(members[index(sender)].memory + sleepers::bytes_per_rank) + receiver;

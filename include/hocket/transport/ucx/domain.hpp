@@ -8,6 +8,7 @@
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
+#include <hocket/transport/ucx/agreed_costs.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/endpoint_group.hpp>
 #include <hocket/transport/ucx/process_address.hpp>
@@ -20,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,14 +66,17 @@ class domain {
     std::iota(members->begin(), members->end(), 0);
     how.members = std::move(members);
     how.context = 0;
-    return join(how.rank, processes, how.exchange);
+    std::shared_ptr<domain> made = join(how.rank, processes, how.exchange);
+    made->costs_on_host_ = self->costs_on_host_;
+    return made;
   }
 
   int rank() const noexcept { return links_->rank(); }
   int size() const noexcept { return links_->size(); }
   transport::contexts& contexts() noexcept { return contexts_; }
   bool in_forked_child() const noexcept { return links_->in_forked_child(); }
-  transport::link_costs costs() const noexcept { return costs_; }
+  transport::link_costs costs() const noexcept { return costs_.current; }
+  const transport::world_costs& agreed_costs() const noexcept { return costs_; }
   /// Returns whether UCX is device-aware on every rank.
   bool is_device_aware() const noexcept { return is_device_aware_; }
 
@@ -91,7 +96,7 @@ class domain {
                                               const transport::open_parameters& how) {
     auto made = std::make_unique<endpoint_group>(self->links_, how, self->oversubscribed_);
     // Context 0 is the communicator of the whole world, whose members have agreed on `windows_reachable()`.
-    if (how.context == 0) self->costs_ = made->windows_reachable() ? one_host() : network();
+    if (how.context == 0) self->set_costs(*made, how);
     return made;
   }
 
@@ -113,15 +118,19 @@ class domain {
 #endif
   }
 
-  /// Measured roughly; only the proportions matter for the choice of an algorithm.
-  static constexpr transport::link_costs one_host() noexcept { return {2e-7, 1.1e-10, 1.8e-7, 2e-11, 2.5e-11}; }
-  static constexpr transport::link_costs network() noexcept { return {1e-5, 2.5e-10, 1.8e-7, 2e-11, 2.5e-11}; }
+  void set_costs(const endpoint_group& made, const transport::open_parameters& how) {
+    costs_ = {network_costs(), network_costs()};
+    if (!made.windows_reachable()) return;
+    if (!costs_on_host_) costs_on_host_ = agree_on_costs(links_, made, how);
+    costs_ = *costs_on_host_;
+  }
 
   const std::shared_ptr<connections> links_;
   const bool oversubscribed_;
   const bool is_device_aware_;
   transport::contexts contexts_;
-  transport::link_costs costs_ = network();
+  transport::world_costs costs_{network_costs(), network_costs()};
+  std::optional<transport::world_costs> costs_on_host_;  ///< once known, also to later worlds of some of these ranks
 };
 
 static_assert(transport::domain<domain>);

@@ -40,6 +40,12 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace detail {
 
+/// Returns the costs by which a call chooses.
+template <class State>
+transport::link_costs costs_for(const State& state, bool must_repeat) noexcept {
+  return must_repeat ? transport::agreed_costs(*state.domain()).repeatable : state.domain()->costs();
+}
+
 template <class State>
 selection::query query_of(const State& state, const call_request& asked) {
   const bool known = asked.lengths != block_lengths::known_to_pairs;
@@ -49,7 +55,7 @@ selection::query query_of(const State& state, const call_request& asked) {
           .order = asked.order,
           .peer_pointers = state.has_windows() && !asked.checksummed && !asked.on_device,
           .staging_bytes = state.staging_limit(),
-          .costs = state.domain()->costs(),
+          .costs = costs_for(state, asked.has_repeatable_choice),
           .total_bytes = asked.total_elements * asked.element_size,
           .lengths_are_known = known};
 }
@@ -223,6 +229,7 @@ planned_call plan_checked(State& state, const Call& what, const call_settings& s
   if (refused.failed()) return {};
   call_request asked = what.asked(state);
   asked.checksummed = settings.checksummed;
+  asked.has_repeatable_choice = settings.has_repeatable_choice;
   asked.agreement = settings.agreement;
   planned_call whole = plan_call(state, asked, settings, refused);
   if constexpr (requires { what.divide(whole); }) {
