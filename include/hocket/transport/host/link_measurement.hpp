@@ -37,7 +37,7 @@ struct measuring_rank {
 inline constexpr std::size_t most_read_bytes = std::size_t{1} << 18;
 inline constexpr std::size_t measured_bytes = 4096 + most_read_bytes;
 
-/// Collective over the two. Waits at most 20 ms for the other one, and later 2 ms in each step, and then gives up.
+/// Collective over the two. Waits at most 20 ms for the other one, and later 2 ms in each step, and then stops measuring.
 HOCKET_DECL measured_links measure_links(const measuring_rank& self);
 
 }  // namespace host
