@@ -20,9 +20,11 @@ HOCKET_BEGIN_NAMESPACE
 namespace transport {
 namespace detail {
 
+using cost_value = double link_costs::*;  // named for nvcc, whose output g++ would warn about
+
 struct cost_member {
   const char* name;
-  double link_costs::*value;
+  cost_value value;
   const char* meaning;
 };
 

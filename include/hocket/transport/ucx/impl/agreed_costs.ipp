@@ -161,11 +161,11 @@ class cost_agreement {
   transport::link_costs median_of(const std::vector<cost_proposal>& all) const {
     const std::size_t measured = all.size() - all.size() % 2;
     transport::link_costs result = all.front().costs;
-    for (double transport::link_costs::*const member :
-         {&transport::link_costs::message_latency, &transport::link_costs::message_per_byte,
-          &transport::link_costs::flag_latency, &transport::link_costs::load_per_byte,
-          &transport::link_costs::load_latency, &transport::link_costs::fresh_load_per_byte,
-          &transport::link_costs::fresh_bytes}) {
+    using cost_value = double transport::link_costs::*;  // named for nvcc, whose output g++ would warn about
+    for (const cost_value member : {&transport::link_costs::message_latency, &transport::link_costs::message_per_byte,
+                                    &transport::link_costs::flag_latency, &transport::link_costs::load_per_byte,
+                                    &transport::link_costs::load_latency, &transport::link_costs::fresh_load_per_byte,
+                                    &transport::link_costs::fresh_bytes}) {
       std::vector<double> values;
       for (std::size_t i = 0; i < measured; ++i) values.push_back(all[i].costs.*member);
       std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(measured / 2), values.end());
