@@ -131,7 +131,7 @@ class model {
   double fresh(double bytes) const {
     return q_.costs.fresh_load_per_byte * std::max(0.0, std::min(bytes, q_.costs.fresh_bytes));
   }
-  /// Copying into memory that peers can read, of which this rank reads `bytes` bytes while they are fresh.
+  /// Copying into memory that peers can read. This rank reads `bytes` bytes that peers have just copied there.
   double staging(double bytes) const { return q_.staging_bytes == 0 ? 0 : n_ * q_.costs.load_per_byte + fresh(bytes); }
 
   const query& q_;

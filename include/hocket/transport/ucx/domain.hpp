@@ -130,7 +130,7 @@ class domain {
   const bool is_device_aware_;
   transport::contexts contexts_;
   transport::world_costs costs_{network_costs(), network_costs()};
-  std::optional<transport::world_costs> costs_on_host_;  ///< once known, also to later worlds of some of these ranks
+  std::optional<transport::world_costs> costs_on_host_;  ///< set once; `renewed` passes them on
 };
 
 static_assert(transport::domain<domain>);
