@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <random>
@@ -218,6 +219,45 @@ std::string during_stream(const trial& what, std::vector<double>& milliseconds) 
   });
 }
 
+/// Memory in pages of 4 KiB. The kernel frees the memory of an ending process before others are told of its end, and
+/// meanwhile answers that it has no memory.
+class slowly_freed_memory {
+ public:
+  explicit slowly_freed_memory(std::size_t bytes)
+      : bytes_(bytes), begin_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    REQUIRE(begin_ != MAP_FAILED);
+    ::madvise(begin_, bytes_, MADV_NOHUGEPAGE);
+    std::memset(begin_, 1, bytes_);
+  }
+  slowly_freed_memory(const slowly_freed_memory&) = delete;
+  slowly_freed_memory& operator=(const slowly_freed_memory&) = delete;
+  ~slowly_freed_memory() { ::munmap(begin_, bytes_); }
+
+ private:
+  std::size_t bytes_;
+  void* begin_;
+};
+
+/// The others read the memory of the victim itself, whose end takes long.
+std::string during_reads(const trial& what, std::vector<double>& milliseconds) {
+  return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
+    auto comm = hocket::ucx::connect(where);
+    const std::size_t elements = 70'000;
+    const auto mine = vector_of(where.rank, elements);
+    std::vector<std::uint64_t> sum(elements);
+    std::optional<slowly_freed_memory> much;
+    if (what.is_victim(where.rank)) much.emplace(std::size_t{512} << 20);
+    meet_all(comm);
+    ++board->met;
+    std::optional<doom> end;
+    if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(20'000));
+    const hocket::failure cause = until_failure(
+        board, where.rank, [&] { hocket::all_reduce(comm, mine, sum, std::plus<>{}, hocket::with(hocket::two_shot)); });
+    if (end) return end.reset();
+    expect_loss(what, found, cause);
+  });
+}
+
 std::vector<int> processes_of(const communicator& comm) {
   const std::vector<int> own{static_cast<int>(::getpid())};
   std::vector<int> all(static_cast<std::size_t>(comm.size()));
@@ -404,6 +444,10 @@ void kill_at_many_moments(const char* name, scenario act, const route& way, doub
 TEST_CASE("processes killed in a stream of calls are soon named by the others, which continue") {
   kill_at_many_moments("stream", during_stream, shared_memory, 1000);
   kill_at_many_moments("stream", during_stream, network, 3000);
+}
+
+TEST_CASE("processes whose end takes long are named by those that read their memory") {
+  kill_at_many_moments("reads", during_reads, shared_memory, 1000);
 }
 
 TEST_CASE("processes stopped in a stream of calls cause a timeout that names them") {

@@ -456,13 +456,15 @@ class machine {
     return copy_unmapped(peer, from, room, bytes) ? room : nullptr;
   }
 
-  /// Copies memory of a peer that this rank does not map. Returns false if that is not possible: the peer's process or
-  /// call has ended, which the caller finds soon, or the memory is unsuitable.
+  /// Copies memory of a peer that this rank does not map. Returns false if that is not possible: the peer's process has
+  /// ended, which its watch may find milliseconds later; its call has ended, which the next look at the group finds; or
+  /// the memory is unsuitable, which is an error after many attempts.
   bool copy_unmapped(int peer, const typename operands<State>::source_place& from, std::byte* to, std::size_t bytes) {
     if constexpr (transport::copies_memory<endpoints_type>) {
       constexpr unsigned most_failures = 10'000;
-      if (state_.endpoints().copy(peer, from.handle, from.offset, to, bytes)) return true;
-      if (++failed_copies_ == most_failures) {
+      const auto copied = state_.endpoints().copy(peer, from.handle, from.offset, to, bytes);
+      if (copied == transport::memory_copy::done) return true;
+      if (copied == transport::memory_copy::failed && ++failed_copies_ == most_failures) {
         cause_ = make_failure(errc::system,
                               "can't read the peer's buffer from its process; use ordinary memory, or memory of "
                               "hocket::allocate",

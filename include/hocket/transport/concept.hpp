@@ -223,6 +223,8 @@ concept sends_eagerly = requires(Endpoints& p, const Endpoints& c, int peer, mes
   { p.receive_eagerly(peer, id, bytes, take) } -> std::same_as<bool>;
 };
 
+enum class memory_copy { done, process_ended, failed };
+
 /// Endpoints by which ranks may read peers' memory that they do not share, by copying it. A handle then refers either to
 /// memory that the reader maps, or to memory of the peer's process.
 template <class Endpoints>
@@ -233,9 +235,8 @@ concept copies_memory = requires(Endpoints& p, const Endpoints& c, int peer, con
   /// Returns a handle of any memory of this process.
   { c.publish_unmapped(data) } -> std::same_as<std::uint64_t>;
   { c.is_mapped(handle) } -> std::same_as<bool>;
-  /// Copies `bytes` after the first `offset` of the memory with `handle`, which is not mapped. False if that is
-  /// impossible, such as when the peer's process has ended.
-  { p.copy(peer, handle, offset, buffer, bytes) } -> std::same_as<bool>;
+  /// Copies `bytes` after the first `offset` of the memory with `handle`, which is not mapped.
+  { p.copy(peer, handle, offset, buffer, bytes) } -> std::same_as<memory_copy>;
 };
 
 /// Returns whether all ranks can copy any memory of all their peers.

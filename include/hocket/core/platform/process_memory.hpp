@@ -10,6 +10,7 @@
 #include <hocket/core/config.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -23,20 +24,26 @@
 HOCKET_BEGIN_NAMESPACE
 namespace platform {
 
-/// Copies `bytes` bytes at `address` of process `process` to `to`. Returns false if the kernel refuses, if the process
-/// has ended, or if part of the memory is not mapped there; then the content of `to` is unspecified.
-inline bool read_process_memory(pid_t process, std::uint64_t address, void* to, std::size_t bytes) noexcept {
+enum class process_read {
+  done,
+  process_ended,
+  failed,  ///< the kernel refuses, or part of the memory is not mapped there
+};
+
+/// Copies `bytes` bytes at `address` of process `process` to `to`, whose content is unspecified unless that is done.
+inline process_read read_process_memory(pid_t process, std::uint64_t address, void* to, std::size_t bytes) noexcept {
   auto* at = static_cast<std::byte*>(to);
   while (bytes > 0) {
     const iovec here{at, bytes};
     const iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), bytes};
     const ssize_t done = ::process_vm_readv(process, &here, 1, &there, 1, 0);
-    if (done <= 0) return false;
+    if (done < 0) return errno == ESRCH ? process_read::process_ended : process_read::failed;
+    if (done == 0) return process_read::failed;
     at += done;
     address += static_cast<std::uint64_t>(done);
     bytes -= static_cast<std::size_t>(done);
   }
-  return true;
+  return process_read::done;
 }
 
 /// Returns how much longer such a copy takes than `memcpy`, measured on memory of this process in some 0.2 ms; 0 if the
@@ -53,7 +60,8 @@ inline double relative_cost_of_process_memory() {
     std::memcpy(to.get(), from.get(), bytes);
     asm volatile("" ::"r"(to.get()) : "memory");  // the copy must not be optimised away
     const auto middle = clock::now();
-    if (!read_process_memory(::getpid(), reinterpret_cast<std::uintptr_t>(from.get()), to.get(), bytes)) return 0;
+    const auto address = reinterpret_cast<std::uintptr_t>(from.get());
+    if (read_process_memory(::getpid(), address, to.get(), bytes) != process_read::done) return 0;
     plain = std::min(plain, middle - begin);
     remote = std::min(remote, clock::now() - middle);
   }

@@ -470,7 +470,8 @@ class messages {
       case long_receive::way::by_kernel: {
         state.part_ = std::min(state.part_, room);
         const std::uint64_t from = message.details.address + state.received_;
-        if (platform::read_process_memory(with.process, from, buffer, state.part_)) return buffer;
+        const auto read = platform::read_process_memory(with.process, from, buffer, state.part_);
+        if (read == platform::process_read::done) return buffer;
         if (state.received_ > 0) return nullptr;  // its process or its call has ended, which the caller finds
         with.process = 0;
         message.how = long_receive::way::in_slices;

@@ -331,9 +331,15 @@ class endpoint_group {
     return unmapped_bit | static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
   }
   static bool is_mapped(std::uint64_t handle) noexcept { return (handle & unmapped_bit) == 0; }
-  bool copy(int peer, std::uint64_t handle, std::size_t offset, void* to, std::size_t bytes) const noexcept {
+  transport::memory_copy copy(int peer, std::uint64_t handle, std::size_t offset, void* to,
+                              std::size_t bytes) const noexcept {
     const std::uint64_t address = (handle & ~unmapped_bit) + offset;
-    return platform::read_process_memory(links_->identity_of(rank_in_domain(peer)).pid, address, to, bytes);
+    switch (platform::read_process_memory(links_->identity_of(rank_in_domain(peer)).pid, address, to, bytes)) {
+      case platform::process_read::done: return transport::memory_copy::done;
+      case platform::process_read::process_ended: return transport::memory_copy::process_ended;
+      case platform::process_read::failed: break;
+    }
+    return transport::memory_copy::failed;
   }
 
   const std::byte* resolve(int peer, std::uint64_t handle) const noexcept {

@@ -168,7 +168,8 @@ class shared_memory {
       if (tickets[peer].size() < sizeof word) return false;
       std::memcpy(&word, tickets[peer].data(), sizeof word);
       const pid_t process = links_->identity_of((*how.members)[peer]).pid;
-      if (!platform::read_process_memory(process, word.address, &found, sizeof found)) return false;
+      const auto read = platform::read_process_memory(process, word.address, &found, sizeof found);
+      if (read != platform::process_read::done) return false;
       if (found != word.content) return false;
     }
     return true;

@@ -150,7 +150,8 @@ class link_measurement {
     const std::uint64_t from = header(self_.partner).address;
     const auto copying = [&](std::size_t bytes) {
       return shortest([&] {
-        if (!platform::read_process_memory(self_.partner_process, from, data(self_.own), bytes)) disturbed_ = true;
+        const auto read = platform::read_process_memory(self_.partner_process, from, data(self_.own), bytes);
+        if (read != platform::process_read::done) disturbed_ = true;
       });
     };
     const double page = copying(page_bytes), more = copying(few_bytes);
