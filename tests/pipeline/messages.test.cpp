@@ -188,7 +188,7 @@ struct counting_stage {
 TEST_CASE("completed messages are removed, so that an action costs the same in a long row") {
   on_ranks(2, [](thread_rank& me) {
     auto& state = hocket::detail::communicator_access::state(me.comm());
-    const auto open = [&] { return std::max(state.active().size(), state.messages().size()); };
+    const auto open = [&] { return std::max({state.active().size(), state.sends().size(), state.receives().size()}); };
     const std::size_t before = open();
     for (const int microbatches : {4, 40, 400}) {
       counting_stage own{me.rank(), open};

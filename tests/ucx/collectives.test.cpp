@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <span>
@@ -203,6 +204,49 @@ TEST_CASE("messages between two ranks are matched by tag in any order of receive
               b.wait();
             }
           }) == "");
+  }
+}
+
+TEST_CASE("messages in flight take about the same time each, however many there are") {
+  // Eight times as many messages would take 64 times as long if each were compared with all others.
+  constexpr int few = 4000, times = 8;
+  constexpr double most = 24;
+  using clock = std::chrono::steady_clock;
+  for (const route& way : {shared_memory, network}) {
+    for (const bool has_own_tag : {true, false}) {
+      INFO(way.name << (has_own_tag ? ", own tags" : ", one tag"));
+      CHECK(run_ranks(2, way, [&](communicator& comm, findings& found) {
+              const hocket::peer other{1 - comm.rank()};
+              std::vector<int> data(few * times);
+              const auto seconds = [&](int count) {
+                hocket::barrier(comm);
+                const auto begin = clock::now();
+                std::vector<hocket::request> all;
+                for (int i = 0; i < count; ++i) {
+                  int& one = data[static_cast<std::size_t>(i)];
+                  const hocket::tag mark{has_own_tag ? i : 0};
+                  one = comm.rank() == 0 ? i : -1;
+                  if (comm.rank() == 0) all.push_back(hocket::send_async(comm, std::span(&one, 1), other, mark));
+                  if (comm.rank() == 1) all.push_back(hocket::recv_async(comm, std::span(&one, 1), other, mark));
+                }
+                for (hocket::request& each : all) each.wait();
+                int wrong = 0;
+                for (int i = 0; i < count; ++i) wrong += data[static_cast<std::size_t>(i)] != i;
+                found.expect(wrong == 0, std::to_string(wrong) + " messages have the content of others");
+                hocket::barrier(comm);
+                return std::chrono::duration<double>(clock::now() - begin).count();
+              };
+              seconds(few);
+              double short_time = 1e9, long_time = 1e9;
+              for (int round = 0; round < 3; ++round) {
+                short_time = std::min(short_time, seconds(few));
+                long_time = std::min(long_time, seconds(few * times));
+              }
+              found.expect(long_time < most * short_time,
+                           std::to_string(few) + " messages take " + std::to_string(short_time) + " s, " +
+                               std::to_string(few * times) + " take " + std::to_string(long_time) + " s");
+            }) == "");
+    }
   }
 }
 

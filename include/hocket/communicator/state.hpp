@@ -12,12 +12,14 @@
 /// peer is in a call that might still read.
 #pragma once
 
+#include <hocket/communicator/active_operations.hpp>
 #include <hocket/communicator/attribute_cache.hpp>
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/flight_recorder.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
+#include <hocket/communicator/message_order.hpp>
 #include <hocket/communicator/spinning.hpp>
 #include <hocket/communicator/tag_allocator.hpp>
 #include <hocket/communicator/traffic.hpp>
@@ -57,7 +59,6 @@ struct push_pair {
 };
 
 class operation;
-struct posted_message;
 
 /// Failure of a call with a negative timeout.
 HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given, error_context where = {}) {
@@ -279,11 +280,12 @@ class communicator_state {
 
   // ── Operations that were started and not waited for ──────────────────────────────────────────────────────────────
 
-  std::vector<operation*>& active() noexcept { return active_; }
-  const std::vector<operation*>& active() const noexcept { return active_; }
+  active_operations<operation>& active() noexcept { return active_; }
+  const active_operations<operation>& active() const noexcept { return active_; }
 
-  /// Active messages outside any plan, in the order of their calls.
-  std::vector<const posted_message*>& messages() noexcept { return messages_; }
+  /// Messages outside any plan that are not in transit, and those that have not arrived.
+  message_order& sends() noexcept { return sends_; }
+  message_order& receives() noexcept { return receives_; }
 
  private:
   static std::int32_t distance(std::uint32_t from, std::uint32_t to) noexcept {
@@ -365,8 +367,8 @@ class communicator_state {
   std::vector<growing_buffer> spare_;
   std::array<std::vector<growing_buffer>, transport::window> receive_buffers_;
   last_call last_;
-  std::vector<operation*> active_;
-  std::vector<const posted_message*> messages_;
+  active_operations<operation> active_;
+  message_order sends_, receives_;
   call_log calls_;
   std::vector<open_inquiry> open_inquiries_;
   vote_history votes_;

@@ -344,19 +344,27 @@ HOCKET_COLD failure examined(State& state, operation& operation_state) {
   return in_context(examined(state, operation_state, never_stopped{}, call, locate), state, call);
 }
 
-/// Advances operations that were started earlier and that no caller waits for now. Returns whether one made progress. A
-/// failure of one revokes the communicator; no operation may be advanced after that.
+/// Of thousands of messages in flight, a call that waits for one advances the others in turn, some at a time.
+inline constexpr std::size_t most_advanced_at_once = 64;
+
+/// Advances operations that were started earlier and that no caller waits for now, at most `most` of them. Returns
+/// whether one made progress. A failure of one revokes the communicator; no operation may be advanced after that.
 template <class State>
-bool advance_others(State& state, const operation* except) {
+bool advance_others(State& state, const operation* except, std::size_t most = most_advanced_at_once) {
+  auto& active = state.active();
   bool moved = false;
-  for (operation* each : state.active()) {
+  for (std::size_t left = std::min(most, active.size()); left > 0 && !active.empty(); --left) {
     if (state.revoked()) return true;
-    if (each == except || each->over()) continue;
-    const machine_status status = each->poll();
-    if (status == machine_status::failed) state.revoke_undelivered(examined(state, *each));
-    if (status == machine_status::done) each->entry().ends();
-    if (status == machine_status::done && state.flagged()) each->discard(invalidated_by_peer());
-    moved = moved || status != machine_status::blocked;
+    operation* const each = active.take_turn();
+    if (each == except) continue;
+    if (!each->over()) {
+      const machine_status status = each->poll();
+      if (status == machine_status::failed) state.revoke_undelivered(examined(state, *each));
+      if (status == machine_status::done) each->entry().ends();
+      if (status == machine_status::done && state.flagged()) each->discard(invalidated_by_peer());
+      moved = moved || status != machine_status::blocked;
+    }
+    if (each->over()) active.remove(*each);
   }
   return moved;
 }
@@ -406,7 +414,8 @@ bool sleep_until_woken(State& state, operation& operation_state, wait_policy& wa
     return false;
   }
   return sleep_until_woken(state, waiting, [&] {
-    return operation_state.poll() != machine_status::blocked || advance_others(state, &operation_state);
+    return operation_state.poll() != machine_status::blocked ||
+           advance_others(state, &operation_state, state.active().size());
   });
 }
 

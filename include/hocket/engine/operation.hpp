@@ -3,6 +3,7 @@
 /// Interface of an active collective call, for the progress loop and `request`.
 #pragma once
 
+#include <hocket/communicator/active_operations.hpp>
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/last_call.hpp>
 #include <hocket/core/config.hpp>
@@ -44,7 +45,7 @@ HOCKET_COLD inline failure left_by_bad_alloc(const std::bad_alloc& thrown) noexc
 #endif
 
 /// Advanced until it is complete or has failed, and not again after that.
-class operation {
+class operation : public active_link<operation> {
  public:
   operation() = default;
   operation(const operation&) = delete;

@@ -334,8 +334,8 @@ class executor {
     buffers_ = buffers(program_.lifetimes);
     messages_ = std::vector<message>(program_.requests);
     measured_.reserve(plan_.of(comm_.rank()).size());
-    state().active().reserve(state().active().size() + messages_.size());
-    state().messages().reserve(state().messages().size() + messages_.size());
+    state().sends().reserve(messages_.size());
+    state().receives().reserve(messages_.size());
   }
 
   /// Returns whether the step can begin.

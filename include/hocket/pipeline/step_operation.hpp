@@ -12,7 +12,6 @@
 
 #include <exception>
 #include <utility>
-#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace pipeline::detail {
@@ -25,9 +24,9 @@ class step_operation final : public hocket::detail::operation {
   /// `step(owner)` advances the step; it returns true when the step is complete.
   step_operation(const communicator<Domain>& comm, void* owner, bool (*step)(void*))
       : state_(hocket::detail::communicator_access::state(comm)), owner_(owner), step_(step) {
-    state_.active().push_back(this);
+    state_.active().add(*this);
   }
-  ~step_operation() override { std::erase(state_.active(), this); }
+  ~step_operation() override { state_.active().remove(*this); }
 
   machine_status advance() override {
     if (std::exchange(busy_, true)) return machine_status::blocked;  // the step's own calls poll all operations

@@ -185,7 +185,7 @@ class staged_sending : public staged_direction<State, Driver> {
       : staged_direction<State, Driver>(state, how, bytes.size()), bytes_(bytes) {}
 
   /// Advances the direction. The stream's context must be current.
-  failure advance(message_turn<State>& turn, bool& moved) {
+  failure advance(message_turn& turn, bool& moved) {
     failure found = this->is_direct_ ? this->await_stream() : this->resources_.follow(this->lane_);
     if (!found && (this->reached_ || !this->is_direct_)) found = begin_copies_to_host();
     if (!found) found = send(turn, moved);
@@ -224,7 +224,7 @@ class staged_sending : public staged_direction<State, Driver> {
   }
 
   /// Sends the chunks that have been copied to the host, in order.
-  failure send(message_turn<State>& turn, bool& moved) {
+  failure send(message_turn& turn, bool& moved) {
     held_ = false;
     while (sent_ < copies_begun_) {
       bool ready = this->is_direct_;
@@ -265,7 +265,7 @@ class staged_receiving : public staged_direction<State, Driver> {
       : staged_direction<State, Driver>(state, how, bytes.size()), bytes_(bytes) {}
 
   /// Advances the direction. The stream's context must be current.
-  failure advance(message_turn<State>& turn, bool& moved) {
+  failure advance(message_turn& turn, bool& moved) {
     failure found = this->await_stream();
     for (bool more = true; more && !found;) {
       more = false;
@@ -281,7 +281,7 @@ class staged_receiving : public staged_direction<State, Driver> {
 
  private:
   /// Receives one chunk, if it has arrived and a slot is free.
-  failure receive(message_turn<State>& turn, bool& moved) {
+  failure receive(message_turn& turn, bool& moved) {
     if (received_ == this->chunks_.count()) return {};
     this->waits_ = true;
     if (this->is_direct_) {
@@ -399,7 +399,7 @@ class staged_message<Driver>::operation_state final : public operation {
   bool is_over() const noexcept { return (!out_ || out_->over()) && (!in_ || in_->over()); }
 
   const std::shared_ptr<device_call_resources<Driver>> resources_;
-  message_turn<State> turn_;
+  message_turn turn_;
   std::optional<staged_sending<State, Driver>> out_;
   std::optional<staged_receiving<State, Driver>> in_;
   failure cause_;

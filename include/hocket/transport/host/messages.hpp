@@ -80,7 +80,7 @@ class messages {
 
   struct peer_rings {
     explicit peer_rings(std::pmr::memory_resource& memory)
-        : sends(memory), replies(&memory), granted(&memory), early(&memory) {}
+        : sends(memory), granted_sends(&memory), replies(&memory), granted(&memory), early(&memory) {}
 
     int rank = 0;
     ring_writer out;
@@ -88,6 +88,8 @@ class messages {
     pid_t process = 0;
     bool is_self = false;
     numbered_messages<long_send> sends;
+    std::size_t unsent = 0;                                          ///< number of `sends` with bytes that are not sent
+    std::pmr::deque<long_send*> granted_sends;                       ///< whose slices this rank writes, one by one
     std::pmr::deque<std::pair<record_kind, std::uint32_t>> replies;  ///< for which there was no room
     std::pmr::unordered_map<std::uint32_t, long_receive*> granted;   ///< long messages whose slices come
     /// Messages without a receive, by channel and tag.
@@ -102,20 +104,29 @@ class messages {
 
   /// A long message that this rank sends.
   struct long_send {
-    long_send(messages& sender, peer_rings& to, std::span<const std::byte> data)
-        : owner(sender), with(to), rest(data) {}
+    long_send(messages& sender, peer_rings& to, std::span<const std::byte> data) : owner(sender), with(to), rest(data) {
+      ++owner.unsent_;
+      ++with.unsent;
+    }
     long_send(const long_send&) = delete;
     long_send& operator=(const long_send&) = delete;
     ~long_send() {
       with.sends.remove(number);
-      std::erase(owner.active_, this);
+      if (rest.empty()) return;
+      std::erase(with.granted_sends, this);
+      take(rest.size());
+    }
+    void take(std::size_t bytes) noexcept {
+      rest = rest.subspan(bytes);
+      if (!rest.empty()) return;
+      --owner.unsent_;
+      --with.unsent;
     }
 
     messages& owner;
     peer_rings& with;
-    std::span<const std::byte> rest;  ///< bytes that are not sent
+    std::span<const std::byte> rest;  ///< bytes that are not sent; at first not empty
     std::uint32_t number = 0;
-    bool granted = false;
   };
 
   /// A long message that this rank receives.
@@ -211,7 +222,6 @@ class messages {
       return false;
     }
     const std::uint32_t number = state.message_->number = with.sends.add(state.message_.get());
-    active_.push_back(state.message_.get());
     const long_message_details details{reinterpret_cast<std::uintptr_t>(data), handle(), number};
     with.out.write(record_kind::announcement, id.channel, id.sequence, id.signature,
                    std::as_bytes(std::span(&details, 1)), bytes);
@@ -248,14 +258,19 @@ class messages {
 
   bool drained(sending& state) {
     if (state.message_ == nullptr) return true;
-    if (!advance(*state.message_)) return false;
+    if (!state.message_->rest.empty()) advance_sends(state.message_->with);
+    if (!state.message_->rest.empty()) return false;
     state.message_.reset();
     return true;
   }
 
   /// Continues the long messages that this rank sends, and sends replies for which there was no room.
   void progress() {
-    for (long_send* const each : active_) advance(*each);
+    if (unsent_ > 0) {
+      for (peer_rings& each : peers_) {
+        if (each.unsent > 0) advance_sends(each);
+      }
+    }
     if (!has_replies_) [[likely]]
       return;
     has_replies_ = false;
@@ -324,28 +339,29 @@ class messages {
 
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Returns whether the message no longer needs the sender's memory. Keeps messages that arrive before a reply.
-  bool advance(long_send& message) {
-    peer_rings& with = message.with;
+  /// Reads the peer's replies until there is a message to write, or none is left, and writes. Keeps messages that arrive
+  /// before replies.
+  void advance_sends(peer_rings& with) {
     if (!with.replies.empty()) [[unlikely]]
       flush_replies(with);
-    while (!message.granted && !message.rest.empty()) {
+    while (with.granted_sends.empty() && with.unsent > 0) {
       const ring_record* const head = with.in.next();
-      if (head == nullptr) return false;
+      if (head == nullptr) return;
       keep(with, *head);
     }
-    send_slices(message);
-    return message.rest.empty();
+    while (!with.granted_sends.empty() && send_slices(*with.granted_sends.front())) with.granted_sends.pop_front();
   }
 
-  void send_slices(long_send& message) noexcept {
+  /// Returns whether the whole message has been written.
+  bool send_slices(long_send& message) noexcept {
     while (!message.rest.empty()) {
       const std::size_t bytes = std::min(message.rest.size(), longest_);
-      if (!message.with.out.has_room(bytes)) return;
+      if (!message.with.out.has_room(bytes)) return false;
       message.with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
-      message.rest = message.rest.subspan(bytes);
+      message.take(bytes);
       sleepers_.wake(message.with.rank);
     }
+    return true;
   }
 
   /// Sends a record without payload as soon as there is room.
@@ -379,10 +395,12 @@ class messages {
         }
         break;
       case record_kind::grant:
-        if (long_send* const message = with.sends.find(head.tag); message != nullptr) message->granted = true;
+        if (long_send* const message = with.sends.find(head.tag); message != nullptr)
+          with.granted_sends.push_back(message);
         break;
       case record_kind::finished:
-        if (long_send* const message = with.sends.find(head.tag); message != nullptr) message->rest = {};
+        if (long_send* const message = with.sends.find(head.tag); message != nullptr)
+          message->take(message->rest.size());
         break;
     }
     take_head(with, bytes);
@@ -521,7 +539,7 @@ class messages {
   std::deque<peer_rings> peers_;
   bool has_replies_ = false;  ///< some peer's ring had no room for a reply
   sleepers sleepers_;
-  std::vector<long_send*> active_;
+  std::size_t unsent_ = 0;  ///< number of long messages with bytes that are not sent
   transport::spare_memory<long_send> sends_;
   transport::spare_memory<long_receive> receives_;
 };

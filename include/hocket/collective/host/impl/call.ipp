@@ -387,7 +387,7 @@ class started_call : public pending {
   /// `operation_state` belongs to the derived class, and must exist until `drop` or, if nothing fails, `finish`.
   void enter(operation& operation_state) {
     operation_state_ = &operation_state;
-    state_->active().push_back(operation_state_);
+    state_->active().add(*operation_state_);
   }
   void finish() {
     const communicator_guard here(*state_, call_.timeout);
@@ -478,7 +478,7 @@ class started_call : public pending {
     fail_without_memory([&] {  // peers wait for an operation that failed before it completed
       if (cause_ && !operation_state_->over()) state_->revoke_undelivered(cause_);
     });
-    std::erase(state_->active(), operation_state_);
+    state_->active().remove(*operation_state_);
     if (!cause_) return;
     operation_state_ = nullptr;
     drop();

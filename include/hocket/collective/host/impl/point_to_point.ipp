@@ -7,6 +7,7 @@
 #include <hocket/collective/host/impl/call.ipp>
 #include <hocket/collective/host/point_to_point.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
+#include <hocket/communicator/message_order.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
@@ -15,48 +16,32 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// The state of a message in flight. Messages with equal peer, channel and tag are sent and received in the order of
-/// their calls, whichever the caller waits for first.
-struct posted_message {
-  int to = no_peer;
-  int from = no_peer;
-  std::uint32_t tag = 0;
-  std::uint32_t channel = 0;
-  bool sent = false;
-  bool received = false;
-};
-
-/// The position of a message among those of its communicator while it is in flight.
-template <class State>
+/// The places of a message among those of its communicator while it is in flight.
 class message_turn {
  public:
-  message_turn(State& state, const message_spec& spec)
-      : state_(state), posted_{spec.to, spec.from, spec.tag, spec.channel, spec.to == no_peer, spec.from == no_peer} {
-    state_.messages().push_back(&posted_);
+  template <class State>
+  message_turn(State& state, const message_spec& spec) {
+    if (spec.to != no_peer) sent_.emplace(state.sends(), spec.to, spec.channel, spec.tag);
+    if (spec.from != no_peer) received_.emplace(state.receives(), spec.from, spec.channel, spec.tag);
   }
-  message_turn(const message_turn&) = delete;
-  message_turn& operator=(const message_turn&) = delete;
-  ~message_turn() { std::erase(state_.messages(), &posted_); }
 
-  bool may_send() const noexcept {
-    return is_next([this](const auto& each) { return each.to == posted_.to && !each.sent; });
-  }
-  bool may_receive() const noexcept {
-    return is_next([this](const auto& each) { return each.from == posted_.from && !each.received; });
-  }
+  /// Call them only before the message is in transit, and before it has arrived.
+  bool may_send() const noexcept { return sent_->is_first(); }
+  bool may_receive() const noexcept { return received_->is_first(); }
   /// Records that the whole message is in transit (`note_sent`) or has arrived (`note_received`).
-  void note_sent() noexcept { posted_.sent = true; }
-  void note_received() noexcept { posted_.received = true; }
-  bool received() const noexcept { return posted_.received; }
+  void note_sent() noexcept { sent_.reset(); }
+  void note_received() noexcept { received_.reset(); }
+  /// True if there is nothing to receive, too.
+  bool received() const noexcept { return !received_; }
   /// Returns whether the message waits for an earlier one.
-  bool is_behind() const noexcept { return (!posted_.sent && !may_send()) || (!posted_.received && !may_receive()); }
+  bool is_behind() const noexcept { return (sent_ && !may_send()) || (received_ && !may_receive()); }
   failure overdue() const {
     if (!is_behind()) return {};
     return make_failure(errc::timeout,
@@ -64,18 +49,7 @@ class message_turn {
   }
 
  private:
-  /// Returns whether `earlier(message)` holds for none of the messages that were started before this one.
-  template <class Earlier>
-  bool is_next(Earlier earlier) const noexcept {
-    for (const posted_message* each : state_.messages()) {
-      if (each == &posted_) return true;
-      if (each->tag == posted_.tag && each->channel == posted_.channel && earlier(*each)) return false;
-    }
-    return true;
-  }
-
-  State& state_;
-  posted_message posted_;
+  std::optional<message_order::place> sent_, received_;
 };
 
 /// A message to a peer in one piece.
@@ -158,7 +132,7 @@ class message_exchange final : public operation {
   State& state_;
   const message_spec spec_;
   const bool on_device_;
-  message_turn<State> turn_;
+  message_turn turn_;
   bool drained_;
   outgoing_message<State> out_;
   incoming_message<State> in_;
