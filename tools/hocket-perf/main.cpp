@@ -2,8 +2,9 @@
 // needs: ucx nlohmann_json
 /// @file
 /// hocket-perf measures how fast hocket's collectives are on this machine, and checks their results. Flags, columns and
-/// formulas are those of nccl-tests. It also compares two results. See `hocket-perf --help`.
+/// formulas are those of nccl-tests. It also compares two results, and writes costs of links. See `hocket-perf --help`.
 #include "compare.hpp"
+#include "constants.hpp"
 #include "device_side.hpp"
 #include "session.hpp"
 #include "settings.hpp"
@@ -41,8 +42,10 @@ void check_output(const settings& wanted) {
   throw perf::usage_error("--json: cannot write '" + wanted.json + "': " + std::strerror(errno));
 }
 
+int default_ranks() { return std::max(2, hocket::platform::usable_cores()); }
+
 int run_threads(const settings& wanted) {
-  const int ranks = wanted.threads > 0 ? wanted.threads : std::max(2, hocket::platform::usable_cores());
+  const int ranks = wanted.threads > 0 ? wanted.threads : default_ranks();
   perf::check(wanted, ranks);
   std::atomic<bool> right{true};
   hocket::local::run(ranks, [&](hocket::local::communicator comm) {
@@ -66,8 +69,13 @@ int run_rank(const settings& wanted) {
     perf::device_side::require(wanted.buffers);
     perf::check(wanted, world.ranks);
     if (world.rank == 0) check_output(wanted);
+    if (!wanted.constants.empty()) perf::measure_costs_at_start_up();
     hocket::ucx::communicator comm = hocket::ucx::connect(world);
     comm.set_timeout(timeout_of(wanted));
+    if (!wanted.constants.empty()) {
+      perf::write_costs(comm, wanted.constants);
+      return 0;
+    }
     return perf::measure(&comm, wanted) ? 0 : wrong_results;
   } catch (const perf::usage_error& problem) {
     if (world.rank == 0) std::fprintf(stderr, "hocket-perf: %s\n", problem.what());
@@ -75,12 +83,12 @@ int run_rank(const settings& wanted) {
   }
 }
 
-int spawn_ranks(const settings& wanted, int count, char** arguments) {
+int spawn_ranks(int ranks, int count, char** arguments) {
   std::vector<std::string> command(arguments, arguments + count);
   command[0] = "/proc/self/exe";
   hocket::launch::spawn_options how;
   how.report = false;  // the ranks print their errors themselves
-  const int status = hocket::launch::spawn(wanted.processes, command, how);
+  const int status = hocket::launch::spawn(ranks, command, how);
   if (status > bad_usage) std::fprintf(stderr, "hocket-perf: a rank exited with status %d\n", status);
   return status;
 }
@@ -88,9 +96,10 @@ int spawn_ranks(const settings& wanted, int count, char** arguments) {
 int run(const settings& wanted, int count, char** arguments) {
   if (hocket::launch::is_rank()) return run_rank(wanted);
   perf::device_side::require(wanted.buffers);
-  if (wanted.processes > 0) perf::check(wanted, wanted.processes);
+  const int processes = wanted.processes == 0 && !wanted.constants.empty() ? default_ranks() : wanted.processes;
+  if (processes > 0) perf::check(wanted, processes);
   check_output(wanted);
-  if (wanted.processes > 0) return spawn_ranks(wanted, count, arguments);
+  if (processes > 0) return spawn_ranks(processes, count, arguments);
   return run_threads(wanted);
 }
 

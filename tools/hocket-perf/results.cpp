@@ -3,19 +3,14 @@
 // Writes results as CSV and JSON.
 #include "results.hpp"
 
+#include "machine.hpp"
 #include "text.hpp"
-
-#include <hocket/core/config.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <utility>
-
-#include <sys/utsname.h>
 
 namespace perf {
 
@@ -25,29 +20,6 @@ using nlohmann::ordered_json;
 
 /// Name and value of consecutive columns.
 using columns = std::vector<std::pair<std::string, std::string>>;
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  char shown[32] = "";
-  if (::gmtime_r(&now, &parts) != nullptr) std::strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return shown;
-}
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  utsname system{};
-  return ::uname(&system) == 0 ? system.machine : "unknown";
-}
-
-std::string kernel_name() {
-  utsname system{};
-  return ::uname(&system) == 0 ? system.release : "unknown";
-}
 
 std::string hosts_of(const std::vector<rank_facts>& facts) {
   std::vector<std::string> seen;
@@ -229,7 +201,7 @@ std::string dump(const ordered_json& value) {
 run_description describe_run(const settings& wanted, const std::vector<rank_facts>& facts,
                              const std::string& transport) {
   run_description run;
-  run.version = text("%d.%d.%d", HOCKET_VERSION_MAJOR, HOCKET_VERSION_MINOR, HOCKET_VERSION_PATCH);
+  run.version = version();
   run.date_utc = now_utc();
   run.hosts = hosts_of(facts);
   run.processor = processor_name();

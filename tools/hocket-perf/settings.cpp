@@ -244,7 +244,12 @@ void add_output(CLI::App& app, settings& to) {
       ->type_name("FILE");
 }
 
-void add_comparison(CLI::App& app, settings& to) {
+void add_other_tasks(CLI::App& app, settings& to) {
+  app.add_option("--constants", to.constants,
+                 "measure no collective; measure the costs of links, by which processes of one host choose algorithms, "
+                 "and write them to this file, which HOCKET_CONSTANTS=FILE uses; as many processes as cores, unless -p "
+                 "or a launcher states another number")
+      ->type_name("FILE");
   auto* const files =
       app.add_option("--compare", to.compared,
                      "measure nothing; compare the medians of two files that --format json, --format csv "
@@ -260,13 +265,13 @@ void add_comparison(CLI::App& app, settings& to) {
       ->needs(files);
 }
 
-/// Rejects options that a comparison would ignore.
-void check_comparison(const CLI::App& app, const settings& read) {
-  if (read.compared.empty()) return;
+/// Rejects options other than `used`, which option `task` would ignore.
+void check_task(const CLI::App& app, const std::string& task, const std::vector<std::string>& used) {
+  if (app.count(task) == 0) return;
   for (const CLI::Option* each : app.get_options()) {
     const std::string name = each->get_name();
-    if (each->count() == 0 || name == "--compare" || name == "--tolerance") continue;
-    throw CLI::ValidationError("--compare", "measures nothing, so " + name + " would have no effect: omit it");
+    if (each->count() == 0 || name == task || std::find(used.begin(), used.end(), name) != used.end()) continue;
+    throw CLI::ValidationError(task, "measures no collective, so " + name + " would have no effect: omit it");
   }
 }
 
@@ -300,6 +305,8 @@ constexpr const char* examples =
     "  hocket-perf -p 2 --format csv > new.csv               one line for each size and placement\n"
     "  hocket-perf --compare old.json new.csv --tolerance 3% marks medians that differ by more than 3 %\n"
     "  UCX_TLS=tcp,self hocket-perf -p 2                     the same over TCP\n"
+    "  hocket-perf --constants costs.txt                     costs for the choice of algorithms, the same at each "
+    "start\n"
     "  hocket-perf -t 2 --memory device -d bfloat16 -b 1M    between GPU buffers, including the wait for their stream\n"
     "  torchrun --no-python --nproc-per-node 2 hocket-perf   started by a launcher\n";
 
@@ -414,10 +421,11 @@ bool read_command_line(int count, char** arguments, settings& read, int& status)
   add_method(app, read);
   add_ranks(app, read);
   add_output(app, read);
-  add_comparison(app, read);
+  add_other_tasks(app, read);
   try {
     app.parse(count, arguments);
-    check_comparison(app, read);
+    check_task(app, "--compare", {"--tolerance"});
+    check_task(app, "--constants", {"--processes", "--timeout"});
     check(read);
     return true;
   } catch (const CLI::ParseError& problem) {

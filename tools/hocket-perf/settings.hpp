@@ -102,6 +102,7 @@ struct settings {
   bool full = false;                ///< columns of OSU Micro-Benchmarks that are optional there
   std::vector<double> percentiles;  ///< in percent
   std::string json;
+  std::string constants;              ///< file for the costs of links, instead of a measurement of collectives
   std::vector<std::string> compared;  ///< the older and the newer file, instead of a measurement
   double tolerance = 0.05;            ///< of the comparison, as a share of the older time
   std::size_t corrupt = 0;            ///< number of elements of rank 0's result to corrupt, which tests the check

@@ -5,6 +5,7 @@
 #include "support/scratch.hpp"
 #include "support/text.hpp"
 
+#include "../../../tools/hocket-perf/machine.cpp"
 #include "../../../tools/hocket-perf/read_results.cpp"
 #include "../../../tools/hocket-perf/results.cpp"
 

@@ -84,12 +84,12 @@ inline std::string read_cost(std::string_view line, link_costs& result, unsigned
 
 HOCKET_DECL std::string to_text(const link_costs& costs) {
   std::string text;
-  const auto add = [&text](const char* name, double value, const char* meaning) {
-    char line[128];
-    std::snprintf(line, sizeof line, "# %s\n%s = %.17g\n", meaning, name, value);
-    text += line;
-  };
-  for (const detail::cost_member& each : detail::cost_members) add(each.name, costs.*each.value, each.meaning);
+  for (const detail::cost_member& each : detail::cost_members) {
+    char digits[32];  // the shortest ones that yield the number again, whatever the locale
+    const char* const end = std::to_chars(digits, digits + sizeof digits, costs.*each.value).ptr;
+    text += hocket::detail::concat({"# ", each.meaning, "\n", each.name, " = ",
+                                    std::string_view(digits, static_cast<std::size_t>(end - digits)), "\n"});
+  }
   text += hocket::detail::concat(
       {"# bytes; a longer message waits for its receiver\n", detail::eager_name, " = ", costs.eager_bytes, "\n"});
   return text;

@@ -107,9 +107,10 @@ class cost_agreement {
     own.origin = transport::cost_origin::file;
     std::ifstream file(value);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    problem = file.is_open() ? transport::read_costs(text, own.costs)
-                             : "it can't be opened; the variable must be measured, built_in or the name of a file with "
-                               "costs, which transport/link_costs_text.hpp describes";
+    problem = file.is_open()
+                  ? transport::read_costs(text, own.costs)
+                  : "it can't be opened; the variable must be measured, built_in or the name of a file, which "
+                    "`hocket-perf --constants FILE` writes";
     if (!problem.empty()) problem = hocket::detail::concat({constants_variable, "=", wanted, ": ", problem});
     return own;
   }
