@@ -82,7 +82,38 @@ struct refusing {
   double operator()(double a, double b) const { return fails ? throw std::runtime_error("refused") : a + b; }
 };
 
+/// A sum whose `throws`-th call in this process throws, once.
+struct refusing_once {
+  int* calls;
+  int throws;
+  static constexpr bool commutative = true;
+  double operator()(double a, double b) const { return ++*calls == throws ? throw std::runtime_error("once") : a + b; }
+};
+
 }  // namespace
+
+TEST_CASE("an operation that throws once, in the middle of a short message, fails the call") {
+  for (const route& way : {shared_memory, posix_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(3, way, [](communicator& comm, findings& found) {
+            meet_all(comm);
+            const std::vector<double> in(3 * 16, 1);
+            std::vector<double> out(16);
+            int calls = 0;
+            const auto reduce = [&] {
+              hocket::reduce_scatter(comm, in, out, refusing_once{&calls, comm.rank() == 1 ? 20 : 0});
+            };
+            if (comm.rank() == 1) {
+              const hocket::failure cause = found.fails(errc::invalid_argument, "reduce_scatter", reduce);
+              found.expect(cause.message().find("it threw: once") != std::string::npos, cause.message());
+            } else {
+              try {
+                reduce();
+              } catch (const hocket::error&) {}  // unless this rank was done before
+            }
+          }) == "");
+  }
+}
 
 TEST_CASE("a killed peer is detected within a second in messages and in shared memory") {
   for (const route& way : {shared_memory, posix_memory, network}) {

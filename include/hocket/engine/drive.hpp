@@ -79,9 +79,13 @@ class wait_policy {
 
   /// For a wait that should sleep and can't.
   void yield() noexcept { spin_.yield(); }
+  /// Call it if what the rank waits for wakes no rank.
+  void yield_instead_of_sleep() noexcept {
+    if (should_sleep()) yield();
+  }
 
   /// Records that the rank has slept for some ms without effect, or was woken: checks are due soon, and it need not nap.
-  void slept() noexcept { polls_ = std::clamp(polls_, polls_until_armed, polls_until_nap - 2); }
+  void slept() noexcept { polls_ = std::clamp(polls_, polls_until_armed, polls_until_nap - 2 * polls_per_check); }
 
   /// True once the wait has taken some microseconds.
   bool has_waited_long() const noexcept { return waited_long_; }
@@ -344,8 +348,10 @@ HOCKET_COLD failure examined(State& state, operation& operation_state) {
   return in_context(examined(state, operation_state, never_stopped{}, call, locate), state, call);
 }
 
-/// Of thousands of messages in flight, a call that waits for one advances the others in turn, some at a time.
+/// Of thousands of messages in flight, a call that waits for one advances the others in turn, some at a time, and more
+/// before it sleeps. So the time of a message does not depend on the number of others.
 inline constexpr std::size_t most_advanced_at_once = 64;
+inline constexpr std::size_t most_advanced_before_sleep = 1024;
 
 /// Advances operations that were started earlier and that no caller waits for now, at most `most` of them. Returns
 /// whether one made progress. A failure of one revokes the communicator; no operation may be advanced after that.
@@ -372,7 +378,7 @@ bool advance_others(State& state, const operation* except, std::size_t most = mo
 /// Returns whether a call that makes progress, such as a long copy or reduction, must still check for failure or abort:
 /// peers whose buffers it reads wait for it to end. Also progresses sends that have begun.
 template <class State>
-bool should_check_failures(State& state) noexcept {
+bool should_check_failures(State& state) {
   if constexpr (!State::endpoints_type::shares_address_space) state.endpoints().progress();
   return state.flagged() || state.aborted() || state.endpoints().has_control_message();
 }
@@ -405,8 +411,12 @@ bool sleep_until_woken(State& state, wait_policy& waiting, Look look) {
 template <class State>
 bool sleep_until_woken(State& state, operation& operation_state, wait_policy& waiting) {
   const auto wait_for_peers = [&] {
-    const auto waits = [](const operation* each) { return each->over() || each->waits_for_peers(); };
-    return operation_state.waits_for_peers() && std::all_of(state.active().begin(), state.active().end(), waits);
+    std::size_t left = most_advanced_before_sleep;
+    for (const operation* const each : state.active()) {
+      if (!each->over() && !each->waits_for_peers()) return false;
+      if (--left == 0) break;
+    }
+    return operation_state.waits_for_peers();
   };
   if (!waiting.should_sleep()) return false;
   if (!wait_for_peers()) {
@@ -415,7 +425,7 @@ bool sleep_until_woken(State& state, operation& operation_state, wait_policy& wa
   }
   return sleep_until_woken(state, waiting, [&] {
     return operation_state.poll() != machine_status::blocked ||
-           advance_others(state, &operation_state, state.active().size());
+           advance_others(state, &operation_state, most_advanced_before_sleep);
   });
 }
 

@@ -97,6 +97,8 @@ class machine {
 
   std::uint32_t sequence() const noexcept { return sequence_; }
   const failure& cause() const noexcept { return cause_; }
+  /// True if the operation has not begun because peers may still use its slot.
+  bool waits_for_credit() const noexcept { return !begun_ && shape_.peer_pointers && state_.has_turn(sequence_); }
   /// True if asking the peer would add nothing to `cause()`.
   bool has_full_cause() const noexcept { return has_full_cause_; }
 
@@ -266,7 +268,7 @@ class machine {
     return machine_status::done;
   }
 
-  bool try_receive(lane& at, unsigned number, void* buffer) {
+  machine_status try_receive(lane& at, unsigned number, void* buffer) {
     const plan::action& what = at.current;
     transport::message_id id{sequence_, what.channel};
     std::uint8_t& expected = state_.numbers().received(what.peer, id);
@@ -277,14 +279,18 @@ class machine {
       bytes += sizeof(std::uint64_t);
       if constexpr (!endpoints_type::receives_in_place) buffer = state_.receive_buffer(slot(), number).get(bytes);
     }
+    const std::size_t before = transport::received_bytes<endpoints_type>(at.receiving);
     at.message = state_.endpoints().try_receive(at.receiving, what.peer, id, buffer, bytes, cause_);
-    if (at.message == nullptr) return false;
+    if (at.message == nullptr) {
+      const bool moved = transport::received_bytes<endpoints_type>(at.receiving) != before;
+      return moved && !cause_ ? machine_status::progressed : blocked_or_failed();
+    }
     ++expected;
-    if (!bound_.checksummed || is_intact(static_cast<const std::byte*>(at.message), bytes)) return true;
+    if (!bound_.checksummed || is_intact(static_cast<const std::byte*>(at.message), bytes)) return machine_status::done;
     at.message = nullptr;
     cause_ = make_failure(errc::corrupted, "the message differs from what the peer sent: its checksum does not match",
                           {.peer = what.peer});
-    return false;
+    return machine_status::failed;
   }
 
   static std::vector<std::byte> sealed(const std::byte* data, std::size_t bytes) {
@@ -305,7 +311,9 @@ class machine {
     if constexpr (transport::receives_in_parts<endpoints_type>) {
       if (in_parts()) return receive_in_parts(at, number);
     }
-    if (at.message == nullptr && !try_receive(at, number, to)) return blocked_or_failed();
+    if (at.message == nullptr) {
+      if (const machine_status status = try_receive(at, number, to); status != machine_status::done) return status;
+    }
     const bool in_place_already = at.message == to;
     const machine_status status =
         in_place_already ? machine_status::done : copy_slice(at, static_cast<const std::byte*>(at.message));
@@ -322,7 +330,7 @@ class machine {
       if constexpr (!endpoints_type::receives_in_place) {
         buffer = state_.receive_buffer(slot(), number).get(at.size * element_size());
       }
-      if (!try_receive(at, number, buffer)) return blocked_or_failed();
+      if (const machine_status status = try_receive(at, number, buffer); status != machine_status::done) return status;
     }
     const std::size_t count = next_slice(at);
     combine(at, static_cast<const std::byte*>(at.message) + at.elements * element_size(), count);

@@ -32,6 +32,19 @@ inline failure left_by_exception(const char* what) {
 }
 
 #if HOCKET_HAS_EXCEPTIONS
+/// The same for the exception that is being handled. Throws it again if it is a std::bad_alloc.
+HOCKET_COLD inline failure left_by_current_exception() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& thrown) {
+    return left_by_exception(thrown.what());
+  } catch (...) {
+    return left_by_exception("an exception that is not a std::exception");
+  }
+}
+
 /// Failure of a call that ran out of memory, in the library or in the caller's reduction operation. The text is omitted
 /// if there is no memory for it.
 HOCKET_COLD inline failure left_by_bad_alloc(const std::bad_alloc& thrown) noexcept {
@@ -93,10 +106,8 @@ class operation : public active_link<operation> {
       return advance();
     } catch (const std::bad_alloc& thrown) {
       thrown_ = left_by_bad_alloc(thrown);
-    } catch (const std::exception& thrown) {
-      thrown_ = left_by_exception(thrown.what());
     } catch (...) {
-      thrown_ = left_by_exception("an exception that is not a std::exception");
+      thrown_ = left_by_current_exception();
     }
     record_position();
     return machine_status::failed;
@@ -150,6 +161,7 @@ class plan_run {
   }
 
   const failure& cause() const { return machine_->cause(); }
+  bool waits_for_credit() const noexcept { return machine_->waits_for_credit(); }
   bool has_full_cause() const { return machine_->has_full_cause(); }
   void locate(error_context& context) { machine_->locate(context); }
   std::uint32_t sequence() const noexcept { return machine_->sequence(); }

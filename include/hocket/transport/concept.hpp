@@ -208,7 +208,19 @@ concept receives_in_parts = requires(Endpoints& p, typename Endpoints::receiving
   { p.next_part(receiving, peer, id, buffer, bytes, bytes, part, fail) } -> std::same_as<const std::byte*>;
   /// Takes the part. Returns whether it was the last one.
   { p.finish_part(receiving, peer, bytes) } -> std::same_as<bool>;
+  /// Returns the number of bytes of the message that have arrived, also by `try_receive`; 0 after the last part.
+  { Endpoints::received_bytes(receiving) } -> std::same_as<std::size_t>;
 };
+
+/// Returns how many bytes of a message that is not complete have arrived, as far as the endpoints know.
+template <class Endpoints>
+std::size_t received_bytes([[maybe_unused]] const typename Endpoints::receiving& receiving) noexcept {
+  if constexpr (receives_in_parts<Endpoints>) {
+    return Endpoints::received_bytes(receiving);
+  } else {
+    return 0;
+  }
+}
 
 /// Endpoints that copy short messages when they are sent.
 template <class Endpoints>
@@ -252,7 +264,9 @@ bool copies_any_memory([[maybe_unused]] const Endpoints& endpoints) noexcept {
 /// Endpoints whose rank can sleep until a peer writes to it.
 template <class Endpoints>
 concept can_sleep = requires(Endpoints& p, const Endpoints& c, int peer) {
-  /// True if all that calls wait for comes from peers that wake this rank.
+  /// True if its peers wake it, now or later.
+  { c.sleeps() } -> std::same_as<bool>;
+  /// True if all that calls wait for now comes from peers that wake this rank.
   { c.may_sleep() } -> std::same_as<bool>;
   /// Announces that this rank will sleep. Then look for what it waits for, and call `sleep` or `stay_awake`.
   p.announce_sleep();
@@ -262,7 +276,17 @@ concept can_sleep = requires(Endpoints& p, const Endpoints& c, int peer) {
   p.wake(peer);
 };
 
-/// Returns whether calls of this rank may sleep while they wait for peers.
+/// Returns whether this rank can sleep while it waits for peers, now or later.
+template <class Endpoints>
+bool sleeps([[maybe_unused]] const Endpoints& endpoints) noexcept {
+  if constexpr (can_sleep<Endpoints>) {
+    return endpoints.sleeps();
+  } else {
+    return false;
+  }
+}
+
+/// Returns whether calls of this rank may sleep now.
 template <class Endpoints>
 bool may_sleep([[maybe_unused]] const Endpoints& endpoints) noexcept {
   if constexpr (can_sleep<Endpoints>) {

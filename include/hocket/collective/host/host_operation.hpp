@@ -75,7 +75,7 @@ class host_operation final : public operation {
   }
   const failure& reported() const override { return run_.cause(); }
   bool has_full_cause() const override { return run_.has_full_cause(); }
-  bool waits_for_peers() const noexcept override { return !on_device_; }
+  bool waits_for_peers() const noexcept override { return !on_device_ && !run_.waits_for_credit(); }
   void locate(error_context& context) override { run_.locate(context); }
 
  private:

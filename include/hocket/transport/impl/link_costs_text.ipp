@@ -5,6 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/transport/cost_members.hpp>
 #include <hocket/transport/link_costs.hpp>
 #include <hocket/transport/link_costs_text.hpp>
 
@@ -20,24 +21,6 @@ HOCKET_BEGIN_NAMESPACE
 namespace transport {
 namespace detail {
 
-using cost_value = double link_costs::*;  // named for nvcc, whose output g++ would warn about
-
-struct cost_member {
-  const char* name;
-  cost_value value;
-  const char* meaning;
-};
-
-inline constexpr cost_member cost_members[] = {
-    {"message_latency", &link_costs::message_latency, "seconds per message"},
-    {"message_per_byte", &link_costs::message_per_byte, "seconds per byte of a message"},
-    {"flag_latency", &link_costs::flag_latency, "seconds until a peer sees a flag"},
-    {"load_per_byte", &link_costs::load_per_byte, "seconds per byte that is read from a peer's memory"},
-    {"reduce_per_byte", &link_costs::reduce_per_byte, "seconds per byte that is combined"},
-    {"load_latency", &link_costs::load_latency, "seconds to begin reading a peer's memory"},
-    {"fresh_load_per_byte", &link_costs::fresh_load_per_byte, "more per byte that the peer has just written"},
-    {"fresh_bytes", &link_costs::fresh_bytes, "up to so many bytes"},
-};
 inline constexpr std::size_t cost_member_count = sizeof cost_members / sizeof cost_members[0];
 /// The only member that is a number of bytes, and the number after those of the others.
 inline constexpr const char* eager_name = "eager_bytes";

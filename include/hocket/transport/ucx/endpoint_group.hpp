@@ -202,6 +202,7 @@ class endpoint_group {
   bool finish_part(receiving& state, int peer, std::size_t bytes) {
     return on_host_->finish_part(state.on_host, peer, bytes);
   }
+  static std::size_t received_bytes(const receiving& state) noexcept { return state.on_host.received(); }
 
   bool progress() {
     if (on_host_ != nullptr) on_host_->progress();
@@ -248,6 +249,7 @@ class endpoint_group {
     return is_released || reason.empty() ? "it has left the communicator" : reason;
   }
 
+  bool sleeps() const noexcept { return on_host_ != nullptr; }
   bool may_sleep() const noexcept { return on_host_ != nullptr && !links_->waiting(); }
   void announce_sleep() noexcept { on_host_->sleep().announce(); }
   void sleep() noexcept { on_host_->sleep().sleep(); }

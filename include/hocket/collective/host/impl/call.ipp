@@ -46,6 +46,13 @@ transport::link_costs costs_for(const State& state, bool must_repeat) noexcept {
   return must_repeat ? transport::agreed_costs(*state.domain()).repeatable : state.domain()->costs();
 }
 
+/// Returns how many bytes of a buffer peers can read, for the choice of a plan; 0: no limit. Whether the kernel copies
+/// between processes is measured at start-up, so a choice that must be alike in each run assumes that it does not.
+template <class State>
+std::size_t staging_of_choice(const State& state, const call_request& asked) noexcept {
+  return asked.has_repeatable_choice ? state.layout().staging_bytes : state.staging_limit();
+}
+
 template <class State>
 selection::query query_of(const State& state, const call_request& asked) {
   const bool known = asked.lengths != block_lengths::known_to_pairs;
@@ -54,7 +61,7 @@ selection::query query_of(const State& state, const call_request& asked) {
           .ranks = state.size(),
           .order = asked.order,
           .peer_pointers = state.has_windows() && !asked.checksummed && !asked.on_device,
-          .staging_bytes = state.staging_limit(),
+          .staging_bytes = staging_of_choice(state, asked),
           .costs = costs_for(state, asked.has_repeatable_choice),
           .total_bytes = asked.total_elements * asked.element_size,
           .lengths_are_known = known};
@@ -65,10 +72,9 @@ std::size_t block_count(const State& state, const call_request& asked) {
   return static_cast<std::size_t>(asked.what.blocks(state.size()));
 }
 
-/// Returns how many elements of each block peers can read at the same time.
+/// Returns how many elements of each block peers can read at the same time, if they can read `staging` bytes.
 template <class State>
-std::size_t segment_elements(const State& state, const call_request& asked) {
-  const std::size_t staging = state.staging_limit();
+std::size_t segment_elements(const State& state, const call_request& asked, std::size_t staging) {
   if (staging == 0) return std::numeric_limits<std::size_t>::max();
   return std::max<std::size_t>(1, staging / asked.element_size / block_count(state, asked));
 }
@@ -81,7 +87,7 @@ bool fits_staging(const State& state, const call_request& asked) {
   if (staging == 0 || (state.size() == 1 && asked.lengths != block_lengths::equal)) return true;
   if (asked.lengths == block_lengths::known_to_all) return asked.total_elements * asked.element_size <= staging;
   if (asked.element_size * blocks > staging) return false;
-  return blocks == 1 || asked.block_elements <= segment_elements(state, asked);
+  return blocks == 1 || asked.block_elements <= segment_elements(state, asked, staging);
 }
 
 /// Limit that keeps the number of chunks below 2^32 for the largest number of ranks.
@@ -199,7 +205,10 @@ planned_call plan_call(State& state, const call_request& asked, const call_setti
     return result;
   }
   const bool equal = asked.lengths == block_lengths::equal;
-  if (equal && result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
+  if (equal && result.plan.shape(state.size()).peer_pointers) {
+    const std::size_t staging = named ? state.staging_limit() : staging_of_choice(state, asked);
+    result.segment_elements = segment_elements(state, asked, staging);
+  }
   if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).chunks_per_block};
@@ -256,16 +265,14 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
       });
 }
 
-/// Returns whether `run` has completed. If the caller's operation throws, a machine repeats the action and reports the
-/// error.
+/// Returns whether `run` has completed. If the caller's operation throws, `thrown` is set.
 template <class Run, class Log>
-bool complete_directly(Run& run, Log log) {
+bool complete_directly(Run& run, Log log, [[maybe_unused]] failure& thrown) {
 #if HOCKET_HAS_EXCEPTIONS
   try {
     return run.run(log);
-  } catch (const std::bad_alloc&) {
-    throw;
   } catch (...) {
+    thrown = left_by_current_exception();
     return false;
   }
 #else
@@ -274,10 +281,11 @@ bool complete_directly(Run& run, Log log) {
 }
 
 /// Tries to complete a call without an operation state: see engine/direct_run.hpp. Returns whether that succeeded.
-/// Otherwise `planned` gets what remains of the call, if it has begun, and `entry` its log entry.
+/// Otherwise `planned` gets what remains of the call, if it has begun, and `entry` its log entry; `thrown` is set if the
+/// call has failed.
 template <class State>
 bool run_directly(State& state, const host_call& what, planned_call& planned, const call_settings& settings,
-                  const call_site& call, log_entry& entry) {
+                  const call_site& call, log_entry& entry, failure& thrown) {
   const bool is_plain = what.prepares == nullptr && what.blocks.lengths == block_lengths::equal &&
                         !planned.checksummed && settings.observer.on_step == nullptr;
   const std::size_t block = planned.layout.block_size();
@@ -294,7 +302,7 @@ bool run_directly(State& state, const host_call& what, planned_call& planned, co
                              planned.plan.name(), block, planned.plan.collective().root, call.site});
     is_logged = true;  // last, because the first entry allocates memory
   };
-  if (complete_directly(run, log)) {
+  if (complete_directly(run, log, thrown)) {
     state.complete(sequence);
     return true;
   }
@@ -315,7 +323,16 @@ outcome run_inside(State& state, const Call& what, const call_settings& settings
   if (refused.failed()) return refuse(state, refused.cause(), call);
   log_entry entry;
   if constexpr (std::is_same_v<Call, host_call> && transport::sends_eagerly<typename State::endpoints_type>) {
-    if (run_directly(state, what, planned, settings, call, entry)) return {};
+    failure thrown;
+    if (run_directly(state, what, planned, settings, call, entry, thrown)) return {};
+    if (thrown) [[unlikely]] {
+      const auto locate = [&](error_context& at) {
+        at.sequence = planned.part_number;
+        at.step = static_cast<int>(planned.performed);
+      };
+      locate(thrown.context);
+      return end_failed_call(state, std::move(thrown), call, locate);
+    }
   }
   const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
   asserted_operation_state<State, typename Call::template operation_state<State>> operation_state(state, what, planned,

@@ -84,6 +84,10 @@ class incoming_message {
     state.endpoints().release(receiving_);
     return true;
   }
+  /// Returns how many bytes have been stored, as far as known, until the message is complete.
+  std::size_t received_bytes() const noexcept {
+    return transport::received_bytes<typename State::endpoints_type>(receiving_);
+  }
 
  private:
   typename State::endpoints_type::receiving receiving_{};
@@ -124,7 +128,9 @@ class message_exchange final : public operation {
 
   bool receive() {
     if (turn_.received() || !turn_.may_receive()) return false;
-    if (!in_.arrived(state_, spec_.from, id(spec_.received_type), spec_.in, cause_)) return false;
+    const std::size_t before = in_.received_bytes();
+    if (!in_.arrived(state_, spec_.from, id(spec_.received_type), spec_.in, cause_))
+      return in_.received_bytes() != before;
     turn_.note_received();
     return true;
   }

@@ -26,10 +26,12 @@ HOCKET_NO_INLINE outcome wait_slow_path(const push_exchange<State>& operation_st
   while (peer < 0 ? !state.has_credit(operation_state.sequence) : !operation_state.arrived(peer)) {
     if (!waiting.tick()) continue;
     state.endpoints().progress();
-    const auto look = [&] {
-      return peer < 0 ? state.has_credit(operation_state.sequence) : operation_state.arrived(peer);
-    };
-    if (sleep_until_woken(state, waiting, look)) continue;
+    const auto look = [&] { return operation_state.arrived(peer); };
+    if (peer < 0) {
+      waiting.yield_instead_of_sleep();
+    } else if (sleep_until_woken(state, waiting, look)) {
+      continue;
+    }
     const auto locate = [&](error_context& context) { operation_state.locate(context, step, peer); };
     failure cause = peer >= 0 ? operation_state.mismatch(peer) : failure{};
     cause = cause ? examined(state, stop, call, locate, std::move(cause))
@@ -52,16 +54,7 @@ template <class State>
 HOCKET_COLD outcome end_by_exception(State& state, const call_site& call) {
   const auto locate = [&](error_context& at) { at.sequence = state.last_sequence(); };
   outcome ended = if_memory_lasts(state, call, locate, [&]() -> outcome {
-    failure cause;
-    try {
-      throw;
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& thrown) {
-      cause = left_by_exception(thrown.what());
-    } catch (...) {
-      cause = left_by_exception("an exception that is not a std::exception");
-    }
+    failure cause = left_by_current_exception();
     locate(cause.context);
     return end_failed_call(state, std::move(cause), call, locate);
   });

@@ -8,6 +8,7 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/cost_members.hpp>
 #include <hocket/transport/host/link_measurement.hpp>
 #include <hocket/transport/link_costs.hpp>
 #include <hocket/transport/link_costs_text.hpp>
@@ -42,8 +43,9 @@ struct cost_proposal {
   transport::link_costs costs;
 };
 
-/// Constants of a virtual Xeon with two cores; only the proportions matter.
-inline transport::link_costs built_in_costs(const endpoint_group& endpoints) noexcept {
+/// Constants of a virtual Xeon with two cores; only the proportions matter. `eager_bytes`: with copies by the kernel, the
+/// length of messages that wait for no receiver; else 0.
+inline transport::link_costs built_in_costs(std::size_t eager_bytes) noexcept {
   transport::link_costs costs{.message_latency = 4e-7,
                               .message_per_byte = 2e-10,
                               .flag_latency = 4.6e-7,
@@ -52,10 +54,10 @@ inline transport::link_costs built_in_costs(const endpoint_group& endpoints) noe
                               .load_latency = 0,
                               .fresh_load_per_byte = 2e-10,
                               .fresh_bytes = 128 * 1024};
-  if (!endpoints.copies_any_memory()) return costs;
+  if (eager_bytes == 0) return costs;
   costs.load_latency = 5e-7;
   costs.load_per_byte = 7e-11;
-  costs.eager_bytes = endpoints.eager_bytes();
+  costs.eager_bytes = eager_bytes;
   return costs;
 }
 
@@ -78,20 +80,24 @@ class cost_agreement {
  public:
   cost_agreement(const std::shared_ptr<connections>& links, const endpoint_group& endpoints,
                  const transport::open_parameters& how)
-      : links_(links), endpoints_(endpoints), how_(how), built_in_(built_in_costs(endpoints)) {}
+      : links_(links), endpoints_(endpoints), how_(how),
+        built_in_(built_in_costs(endpoints.copies_any_memory() ? endpoints.eager_bytes() : 0)) {}
 
   transport::world_costs run() {
     std::string problem;
     cost_proposal own = propose(problem);
     exchange(own, problem);
-    if (own.origin != transport::cost_origin::measured) return {own.costs, own.costs, own.origin};
-    const transport::world_costs built_in{built_in_, built_in_, transport::cost_origin::built_in};
+    if (own.origin == transport::cost_origin::file) return {own.costs, own.costs, own.origin};
+    // Whether the kernel copies is a finding of start-up, too.
+    const transport::link_costs repeatable = built_in_costs(0);
+    const transport::world_costs built_in{built_in_, repeatable, transport::cost_origin::built_in};
+    if (own.origin == transport::cost_origin::built_in) return built_in;
     // With fewer cores than ranks, the measurement would show when the ranks take turns.
     if (endpoints_.size() == 1 || endpoints_.oversubscribed()) return built_in;
     own.is_measured = measure(own.costs);
     const std::vector<cost_proposal> all = exchange(own, {});
     const bool is_usable = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.is_measured; });
-    return is_usable ? transport::world_costs{median_of(all), built_in_, own.origin} : built_in;
+    return is_usable ? transport::world_costs{median_of(all), repeatable, own.origin} : built_in;
   }
 
  private:
@@ -162,15 +168,11 @@ class cost_agreement {
   transport::link_costs median_of(const std::vector<cost_proposal>& all) const {
     const std::size_t measured = all.size() - all.size() % 2;
     transport::link_costs result = all.front().costs;
-    using cost_value = double transport::link_costs::*;  // named for nvcc, whose output g++ would warn about
-    for (const cost_value member : {&transport::link_costs::message_latency, &transport::link_costs::message_per_byte,
-                                    &transport::link_costs::flag_latency, &transport::link_costs::load_per_byte,
-                                    &transport::link_costs::load_latency, &transport::link_costs::fresh_load_per_byte,
-                                    &transport::link_costs::fresh_bytes}) {
+    for (const transport::detail::cost_member& member : transport::detail::cost_members) {
       std::vector<double> values;
-      for (std::size_t i = 0; i < measured; ++i) values.push_back(all[i].costs.*member);
+      for (std::size_t i = 0; i < measured; ++i) values.push_back(all[i].costs.*member.value);
       std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(measured / 2), values.end());
-      result.*member = values[measured / 2];
+      result.*member.value = values[measured / 2];
     }
     return result;
   }
