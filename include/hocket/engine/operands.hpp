@@ -125,11 +125,12 @@ class operands {
   /// Returns 0 if peers read a copy, which is possible up to `most_staged` bytes even if all memory can be read.
   std::uint64_t publish(const std::byte* data, std::size_t bytes, [[maybe_unused]] std::size_t most_staged) noexcept {
     const std::uint64_t handle = state_.endpoints().publish(data, bytes);
+    if (handle != 0) return handle;
     if constexpr (transport::copies_memory<typename State::endpoints_type>) {
-      const bool is_staged = handle == 0 && (bytes <= most_staged || !state_.endpoints().copies_any_memory());
-      if (handle == 0 && !is_staged) return state_.endpoints().publish_unmapped(data);
+      if (bytes > most_staged && state_.endpoints().copies_any_memory())
+        return state_.endpoints().publish_unmapped(data);
     }
-    return handle;
+    return 0;
   }
 
   source_place published_at(int peer, std::uint64_t handle, std::size_t offset) const noexcept {

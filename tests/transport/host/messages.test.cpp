@@ -234,6 +234,28 @@ TEST_CASE("a sender is at most a ring ahead, and continues when the receiver tak
   }
 }
 
+TEST_CASE("a receiver whose ring to the sender is full of messages still replies to the long message it received") {
+  for (const way how : {way::by_kernel, way::mapped}) {
+    INFO(name_of(how));
+    ranks all(2, how);
+    message large({1, 0, 0}, 100'000, 1);
+    hocket::failure fail;
+    large.advance(all, 0, 1, false);
+    int messages = 0;
+    const std::vector<std::byte> one(1);
+    for (host::messages::sending state; all.send(state, 1, 0, {2, 0, 0}, one); state = {}) ++messages;
+    CHECK(messages > 10);
+    CHECK(all.receive(large.receiving, 1, 0, large.id, large.received, fail));
+    // From here on rank 1 does nothing, as if it had left.
+    CHECK(all.at(0).drained(large.sending));
+    for (int i = 0; i < messages; ++i) {
+      host::messages::receiving state;
+      std::vector<std::byte> data(1);
+      CHECK(all.receive(state, 0, 1, {2, 0, 0}, data, fail));
+    }
+  }
+}
+
 TEST_CASE("abandoned long messages leave the others alone") {
   const way how = GENERATE(way::slices, way::by_kernel, way::mapped);
   ranks all(2, how);

@@ -104,11 +104,11 @@ class ring_writer {
       : records_(reinterpret_cast<ring_record*>(ring)), payload_(ring + ring_layout::records * sizeof(ring_record)),
         credit_(credit), capacity_(layout.payload_bytes) {}
 
-  /// Returns whether a record with `bytes` of payload can be written now.
-  bool has_room(std::size_t bytes) noexcept {
-    if (number_ - taken_ >= ring_layout::records) {
+  /// Returns whether a record with `bytes` of payload can be written now, so that `spare` records can still follow.
+  bool has_room(std::size_t bytes, std::uint32_t spare) noexcept {
+    if (number_ - taken_ >= ring_layout::records - spare) {
       taken_ = credit_->records.load(std::memory_order_acquire);
-      if (number_ - taken_ >= ring_layout::records) return false;
+      if (number_ - taken_ >= ring_layout::records - spare) return false;
     }
     if (bytes <= ring_record::short_bytes) return true;
     const std::uint64_t end = position_.end(bytes, capacity_);

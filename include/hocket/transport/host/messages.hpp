@@ -215,7 +215,7 @@ class messages {
     peer_rings& with = at(peer);
     const std::span<const std::byte> payload(static_cast<const std::byte*>(data), bytes);
     if (bytes <= longest_eager_) return send_eagerly(peer, id, data, bytes);
-    if (!with.out.has_room(sizeof(long_message_details))) return false;
+    if (!with.out.has_room(sizeof(long_message_details), spare_for_replies)) return false;
     state.message_ = sends_.make(*this, with, payload);
     if (state.message_ == nullptr) {
       fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
@@ -236,7 +236,7 @@ class messages {
 
   bool send_eagerly(int peer, transport::message_id id, const void* data, std::size_t bytes) noexcept {
     peer_rings& with = at(peer);
-    if (!with.out.has_room(bytes)) return false;
+    if (!with.out.has_room(bytes, spare_for_replies)) return false;
     with.out.write(record_kind::message, id.channel, id.sequence, id.signature,
                    {static_cast<const std::byte*>(data), bytes}, bytes);
     sleepers_.wake(peer);
@@ -308,13 +308,17 @@ class messages {
     state.received_ += state.part_;
     const bool is_last = state.received_ == bytes;
     if (state.from_ == receiving::source::ring) take_head(with, bytes);
-    if (state.from_ == receiving::source::announced) finish_part_of_long(*state.message_, with, state.part_, is_last);
+    if (state.from_ == receiving::source::announced) finish_part_of_long(*state.message_, state.part_, is_last);
     if (!is_last) return false;
     state = {};
     return true;
   }
 
  private:
+  /// Records of a ring that messages leave free, so that a rank which leaves the communicator has replied to the peer
+  /// whose long messages it has received, though that peer may have read nothing for long.
+  static constexpr std::uint32_t spare_for_replies = 8;
+
   static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
   peer_rings& at(int peer) noexcept { return peers_[index(peer)]; }
 
@@ -356,7 +360,7 @@ class messages {
   bool send_slices(long_send& message) noexcept {
     while (!message.rest.empty()) {
       const std::size_t bytes = std::min(message.rest.size(), longest_);
-      if (!message.with.out.has_room(bytes)) return false;
+      if (!message.with.out.has_room(bytes, spare_for_replies)) return false;
       message.with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
       message.take(bytes);
       sleepers_.wake(message.with.rank);
@@ -371,7 +375,7 @@ class messages {
     has_replies_ = has_replies_ || !with.replies.empty();
   }
   void flush_replies(peer_rings& with) noexcept {
-    for (; !with.replies.empty() && with.out.has_room(0); with.replies.pop_front()) {
+    for (; !with.replies.empty() && with.out.has_room(0, 0); with.replies.pop_front()) {
       with.out.write(with.replies.front().first, 0, with.replies.front().second, 0, {}, 0);
       sleepers_.wake(with.rank);
     }
@@ -481,6 +485,7 @@ class messages {
     peer_rings& with = message.with;
     switch (message.how) {
       case long_receive::way::mapped: {
+        state.part_ = std::min(state.part_, room);
         const auto* const begin = with.is_self ? reinterpret_cast<const std::byte*>(message.details.address)
                                                : resolve(peer, message.details.handle);
         return begin + state.received_;
@@ -515,7 +520,7 @@ class messages {
     }
     while (const ring_record* const head = with.in.next()) {
       if (head->kind() == record_kind::slice && head->tag == message.details.number) {
-        state.part_ = std::min<std::size_t>(head->bytes, state.part_);
+        state.part_ = head->bytes;
         return with.in.payload(*head, head->bytes);
       }
       keep(with, *head);
@@ -523,7 +528,8 @@ class messages {
     return nullptr;
   }
 
-  void finish_part_of_long(long_receive& message, peer_rings& with, std::size_t part, bool is_last) {
+  void finish_part_of_long(long_receive& message, std::size_t part, bool is_last) {
+    peer_rings& with = message.with;
     if (message.how != long_receive::way::in_slices) {
       if (is_last) reply(with, record_kind::finished, message.details.number);
     } else if (!message.early.empty()) {

@@ -5,12 +5,13 @@
 ///
 /// A rank announces that it will sleep, looks once more for what it waits for, and sleeps. A peer reads the word of a
 /// rank after it has written something that the rank may wait for. That read needs no fence: the sleeper looks once more
-/// only after every store of a peer that could not yet see the announcement has become visible. Each sleep is short, so
-/// that a rank notices what wakes no rank, such as the end of a process.
+/// only after a time in which processors make the stores visible that preceded a read without the announcement. Each
+/// sleep is short, so that a rank notices what wakes no rank, such as the end of a process.
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/fence.hpp>
 #include <hocket/core/platform/futex.hpp>
 
 #include <atomic>
@@ -38,6 +39,7 @@ class sleepers {
   /// Wakes `peer` if it sleeps or is about to. Call it after storing what `peer` may wait for.
   void wake(int peer) const noexcept {
     std::atomic<std::uint32_t>& word = *words_[static_cast<std::size_t>(peer)];
+    platform::light_fence();  // after the store that it may wait for
     if (word.load(std::memory_order_relaxed) == awake) [[likely]]
       return;
     word.store(awake, std::memory_order_seq_cst);
@@ -49,7 +51,8 @@ class sleepers {
     own().store(asleep, std::memory_order_seq_cst);
     // A processor keeps a store to itself for less than this, so a peer that has not seen the announcement has stored
     // visibly. Should one ever not, the sleep still ends.
-    for (int i = 0; i < pauses_until_visible; ++i) platform::pause();
+    const auto visible = std::chrono::steady_clock::now() + time_until_visible;
+    while (std::chrono::steady_clock::now() < visible) platform::pause();
   }
   void sleep() const noexcept {
     platform::sleep_while(own(), asleep, longest_sleep);
@@ -60,7 +63,7 @@ class sleepers {
  private:
   static constexpr std::uint32_t awake = 0;
   static constexpr std::uint32_t asleep = 1;
-  static constexpr int pauses_until_visible = 50;
+  static constexpr std::chrono::microseconds time_until_visible{2};
 
   std::atomic<std::uint32_t>& own() const noexcept { return *words_[static_cast<std::size_t>(rank_)]; }
 
