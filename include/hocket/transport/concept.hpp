@@ -208,14 +208,13 @@ concept receives_in_parts = requires(Endpoints& p, typename Endpoints::receiving
   { p.next_part(receiving, peer, id, buffer, bytes, bytes, part, fail) } -> std::same_as<const std::byte*>;
   /// Takes the part. Returns whether it was the last one.
   { p.finish_part(receiving, peer, bytes) } -> std::same_as<bool>;
-  /// Returns the number of bytes of the message that have arrived, also by `try_receive`; 0 after the last part.
-  { Endpoints::received_bytes(receiving) } -> std::same_as<std::size_t>;
 };
 
-/// Returns how many bytes of a message that is not complete have arrived, as far as the endpoints know.
+/// Returns how many bytes of a message that is not complete have arrived, as far as the endpoints know: those that do
+/// define a static `received_bytes`.
 template <class Endpoints>
 std::size_t received_bytes([[maybe_unused]] const typename Endpoints::receiving& receiving) noexcept {
-  if constexpr (receives_in_parts<Endpoints>) {
+  if constexpr (requires { Endpoints::received_bytes(receiving); }) {
     return Endpoints::received_bytes(receiving);
   } else {
     return 0;

@@ -7,8 +7,11 @@
 #include "transport/adaptor/trace_reader.hpp"
 #include "ucx/ranks.hpp"
 
+#include <hocket/collective/explain.hpp>
 #include <hocket/group/adapted.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -60,6 +63,24 @@ TEST_CASE("the trace of short sums, which use a separate implementation, equals 
             }
           }
         }) == "");
+}
+
+TEST_CASE("an adaptor changes neither the choice of an algorithm nor the way of long buffers between processes") {
+  for (const route& way : {shared_memory, posix_memory, network}) {
+    INFO(way.name);
+    CHECK(run_ranks(3, way, [](communicator& comm, findings& found) {
+            auto seen = hocket::traced(comm);
+            for (const std::size_t count : {1U, 1000U, 300'000U}) {
+              const std::string plain = hocket::explain<std::uint64_t>(comm, hocket::all_gather, count);
+              found.equal(hocket::explain<std::uint64_t>(seen, hocket::all_gather, count), plain, "the choice");
+              const auto mine = vector_of(comm.rank(), count);
+              std::vector<std::uint64_t> all(3 * count), expected(3 * count);
+              hocket::all_gather(comm, mine, expected);
+              hocket::all_gather(seen, mine, all);
+              found.expect(all == expected, "the result of an all_gather differs");
+            }
+          }) == "");
+  }
 }
 
 TEST_CASE("between processes, a cut causes a timeout on both sides, and a changed bit is detected") {

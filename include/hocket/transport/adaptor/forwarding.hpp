@@ -70,6 +70,10 @@ class forwarding_endpoints {
 
   // ── Optional members ─────────────────────────────────────────────────────────────────────────────────────────────
 
+  static std::size_t received_bytes(const receiving& state) noexcept {
+    return transport::received_bytes<Endpoints>(state);
+  }
+
   void expedite() noexcept {
     if constexpr (transport::can_expedite<Endpoints>) inner_->expedite();
   }
@@ -109,6 +113,59 @@ class forwarding_endpoints {
     requires attachable<Endpoints>
   {
     inner_->note(std::move(cause));
+  }
+
+  // Whether the kernel copies decides on the algorithm, so ranks with and without an adaptor must agree.
+  bool copies_any_memory() const noexcept
+    requires transport::copies_memory<Endpoints>
+  {
+    return inner_->copies_any_memory();
+  }
+  std::uint64_t publish_unmapped(const void* data) const
+    requires transport::copies_memory<Endpoints>
+  {
+    return inner_->publish_unmapped(data);
+  }
+  bool is_mapped(std::uint64_t handle) const
+    requires transport::copies_memory<Endpoints>
+  {
+    return inner_->is_mapped(handle);
+  }
+  transport::memory_copy copy(int peer, std::uint64_t handle, std::size_t offset, void* to, std::size_t bytes)
+    requires transport::copies_memory<Endpoints>
+  {
+    return inner_->copy(peer, handle, offset, to, bytes);
+  }
+
+  bool sleeps() const noexcept
+    requires transport::can_sleep<Endpoints>
+  {
+    return inner_->sleeps();
+  }
+  bool may_sleep() const noexcept
+    requires transport::can_sleep<Endpoints>
+  {
+    return inner_->may_sleep();
+  }
+  void announce_sleep()
+    requires transport::can_sleep<Endpoints>
+  {
+    inner_->announce_sleep();
+  }
+  void sleep()
+    requires transport::can_sleep<Endpoints>
+  {
+    inner_->sleep();
+  }
+  void stay_awake()
+    requires transport::can_sleep<Endpoints>
+  {
+    inner_->stay_awake();
+  }
+  void wake(int peer) const
+    requires transport::can_sleep<Endpoints>
+  {
+    inner_->wake(peer);
   }
 
   auto allocate(std::size_t bytes, const transport::exchange_function& exchange)
