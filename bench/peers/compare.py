@@ -87,7 +87,7 @@ def read_command_line():
     )
     parser.add_argument("--minutes", type=float, default=8, help="makes fewer rounds rather than take longer (8)")
     parser.add_argument(
-        "--out", type=Path, default=peers.BUILD / "results", help="folder for results (build/compare/results)"
+        "--out", type=Path, default=None, help="folder for results (build/compare/results)"
     )
     parser.add_argument(
         "--patience", type=float, default=20, help="seconds after which a peer that does not answer has failed (20)"
@@ -109,7 +109,8 @@ def read_command_line():
         nargs="+",
         type=Path,
         metavar="JSON",
-        help="print the medians of the ratios of these results, and end",
+        help="print the medians of the ratios of these results, and end; with --out, also write them as a table in "
+        "Markdown and as plots",
     )
     parser.add_argument(
         "--programs", type=Path, default=peers.PROGRAMS, help="folder with the programs of another build"
@@ -378,10 +379,11 @@ class Comparison:
 def main():
     wanted = read_command_line()
     if wanted.summary:
-        return report.print_summary_of(wanted.summary)
+        return report.summarize(wanted.summary, wanted.out)
     if wanted.list:
         return print_list(wanted)
     peers.PROGRAMS = wanted.programs.resolve()
+    wanted.out = wanted.out or peers.BUILD / "results"
     wanted.out.mkdir(parents=True, exist_ok=True)
     if wanted.lightgbm:
         return training.compare(wanted)

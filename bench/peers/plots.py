@@ -129,12 +129,17 @@ def write_all(cells, results, folder):
             )
             title = f"{call}, {results['ranks']} ranks, {cache} buffers, {timing.replace('_', ' ')}"
             (folder / f"{call}.{cache}.{timing}.svg").write_text(draw(title, lines, "µs"))
-        for name in (each for each in names if each.startswith("hocket")):
-            lines = {
-                call: [(cell.size, cell.ratio(name)) for cell in chosen if cell.call == call and cell.ratio(name)]
-                for call in calls
-            }
-            lines = {call: points for call, points in lines.items() if points}
-            if lines:
-                title = f"best peer / {name} (above 1: hocket is ahead), {cache}, {timing.replace('_', ' ')}"
-                (folder / f"ratio.{name}.{cache}.{timing}.svg").write_text(draw(title, lines, "", 1))
+    for name in (each for each in names if each.startswith("hocket")):
+        found = {(cell.cache, cell.timing, cell.call, cell.size): cell.ratio(name) for cell in cells}
+        write_ratios(name, {key: ratio for key, ratio in found.items() if ratio}, folder)
+
+
+def write_ratios(name, ratios, folder):
+    """`ratios` by (cache, timing, call, size): a plot for each cache and way of timing, with a line for each call."""
+    ratios = {key: ratio for key, ratio in ratios.items() if key[3] > 0}
+    for cache, timing in dict.fromkeys(key[:2] for key in ratios):
+        lines = {}
+        for (_, _, call, size), ratio in (each for each in ratios.items() if each[0][:2] == (cache, timing)):
+            lines.setdefault(call, []).append((size, ratio))
+        title = f"best peer / {name} (above 1: hocket is ahead), {cache}, {timing.replace('_', ' ')}"
+        (folder / f"ratio.{name}.{cache}.{timing}.svg").write_text(draw(title, lines, "", 1))

@@ -152,6 +152,15 @@ def ratios_of(cells, name):
     return {key: ratio for key, ratio in found.items() if ratio is not None}
 
 
+def times_of(cells, name):
+    """Median times by (cache, timing, call, size)."""
+    return {
+        (cell.cache, cell.timing, cell.call, cell.size): cell.rows[name]["median_us"]
+        for cell in cells
+        if name in cell.rows
+    }
+
+
 def summary_table(ratios, title):
     """One row for each size, one column for each call."""
     calls = unique(call for call, _ in ratios)
@@ -245,8 +254,32 @@ def write_all(results, folder):
     print(f"results: {folder}/results.txt, .csv, .json and plots")
 
 
-def print_summary_of(files):
-    """Medians of the ratios of several runs. A cell is behind only if it is behind in all of them."""
+def markdown_of(runs, merged):
+    """For each size, the time of hocket in microseconds and the ratio."""
+    times = [{name: times_of(cells_of(run), name) for name in merged} for run in runs]
+    columns = {peer["name"]: peer["column"] for peer in runs[0]["peers"]}
+    text = ""
+    for name, ratios in merged.items():
+        for cache, timing in unique((cache, timing) for cache, timing, _, _ in ratios):
+            chosen = {key[2:]: ratio for key, ratio in ratios.items() if key[:2] == (cache, timing)}
+            calls = unique(call for call, _ in chosen)
+            text += f"{columns[name]}, {cache} buffers, {TIMING_TITLES[timing]}: µs (ratio)\n\n"
+            text += f"| bytes | {' | '.join(calls)} |\n|{'---|' * (len(calls) + 1)}\n"
+            for size in sorted({size for _, size in chosen}):
+                row = []
+                for call in calls:
+                    key = cache, timing, call, size
+                    known = (call, size) in chosen and all(key in run[name] for run in times)
+                    us = statistics.median(run[name][key] for run in times) if known else None
+                    row.append(f"{time_text(us)} ({ratio_text(chosen[call, size])})" if known else "")
+                text += f"| {size_text(size)} | {' | '.join(row)} |\n"
+            text += "\n"
+    return text
+
+
+def summarize(files, folder):
+    """Prints the medians of the ratios of several runs. A cell is behind only if it is behind in all of them. Writes
+    them to `folder`, too, unless it is None."""
     try:
         runs = [json.loads(each.read_text()) for each in files]
     except (OSError, ValueError) as problem:
@@ -263,3 +296,10 @@ def print_summary_of(files):
                 f"  {call} {size_text(size)}, {cache}, {TIMING_TITLES[timing]}: {merged[name][cache, timing, call, size]:.2f}"
             )
     print("\n" + summary_text(merged))
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    Path(folder, "summary.md").write_text(markdown_of(runs, merged))
+    for name, ratios in merged.items():
+        plots.write_ratios(name, ratios, folder)
+    print(f"summary: {folder}/summary.md and plots")
