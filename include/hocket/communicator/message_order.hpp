@@ -40,8 +40,9 @@ class message_order {
       return tag_ == other.tag_ && peer_ == other.peer_ && channel_ == other.channel_;
     }
     std::size_t hash() const noexcept {
-      const std::uint64_t key = (std::uint64_t{channel_} << 32 | tag_) ^ (static_cast<std::uint64_t>(peer_) << 48);
-      return static_cast<std::size_t>((key * 0x9E37'79B9'7F4A'7C15U) >> 32);  // Fibonacci hashing
+      constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15U;  // Fibonacci hashing, twice
+      const std::uint64_t half = (std::uint64_t{channel_} << 32 | tag_) * golden >> 32;
+      return static_cast<std::size_t>((half << 32 | static_cast<std::uint32_t>(peer_)) * golden >> 32);
     }
 
     message_order& order_;
