@@ -47,7 +47,8 @@ transport::link_costs costs_for(const State& state, bool must_repeat) noexcept {
 }
 
 /// Returns how many bytes of a buffer peers can read, for the choice of a plan; 0: no limit. Whether the kernel copies
-/// between processes is measured at start-up, so a choice that must be alike in each run assumes that it does not.
+/// between processes is measured at start-up, so a choice that must be alike in each run assumes that it does not. The
+/// segments of a plan that reads peers' memory change no bits: it combines each element in the same order.
 template <class State>
 std::size_t staging_of_choice(const State& state, const call_request& asked) noexcept {
   return asked.has_repeatable_choice ? state.layout().staging_bytes : state.staging_limit();
@@ -72,9 +73,10 @@ std::size_t block_count(const State& state, const call_request& asked) {
   return static_cast<std::size_t>(asked.what.blocks(state.size()));
 }
 
-/// Returns how many elements of each block peers can read at the same time, if they can read `staging` bytes.
+/// Returns how many elements of each block peers can read at the same time.
 template <class State>
-std::size_t segment_elements(const State& state, const call_request& asked, std::size_t staging) {
+std::size_t segment_elements(const State& state, const call_request& asked) {
+  const std::size_t staging = state.staging_limit();
   if (staging == 0) return std::numeric_limits<std::size_t>::max();
   return std::max<std::size_t>(1, staging / asked.element_size / block_count(state, asked));
 }
@@ -87,7 +89,7 @@ bool fits_staging(const State& state, const call_request& asked) {
   if (staging == 0 || (state.size() == 1 && asked.lengths != block_lengths::equal)) return true;
   if (asked.lengths == block_lengths::known_to_all) return asked.total_elements * asked.element_size <= staging;
   if (asked.element_size * blocks > staging) return false;
-  return blocks == 1 || asked.block_elements <= segment_elements(state, asked, staging);
+  return blocks == 1 || asked.block_elements <= segment_elements(state, asked);
 }
 
 /// Limit that keeps the number of chunks below 2^32 for the largest number of ranks.
@@ -205,10 +207,7 @@ planned_call plan_call(State& state, const call_request& asked, const call_setti
     return result;
   }
   const bool equal = asked.lengths == block_lengths::equal;
-  if (equal && result.plan.shape(state.size()).peer_pointers) {
-    const std::size_t staging = named ? state.staging_limit() : staging_of_choice(state, asked);
-    result.segment_elements = segment_elements(state, asked, staging);
-  }
+  if (equal && result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
   if (asked.in_place) result.plan = result.plan.for_in_place();
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).chunks_per_block};
