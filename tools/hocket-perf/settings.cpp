@@ -249,6 +249,7 @@ void add_other_tasks(CLI::App& app, settings& to) {
                  "measure no collective; measure the costs of links, by which processes of one host choose algorithms, "
                  "and write them to this file, which HOCKET_CONSTANTS=FILE uses; as many processes as cores, unless -p "
                  "or a launcher states another number")
+      ->check([](const std::string& file) { return std::string(file.empty() ? "must be the name of a file" : ""); })
       ->type_name("FILE");
   auto* const files =
       app.add_option("--compare", to.compared,
