@@ -246,7 +246,7 @@ std::string during_reads(const trial& what, std::vector<double>& milliseconds) {
     const auto mine = vector_of(where.rank, elements);
     std::vector<std::uint64_t> sum(elements);
     std::optional<slowly_freed_memory> much;
-    if (what.is_victim(where.rank)) much.emplace(std::size_t{512} << 20);
+    if (what.is_victim(where.rank)) much.emplace(std::size_t{128} << 20);
     meet_all(comm);
     ++board->met;
     std::optional<doom> end;

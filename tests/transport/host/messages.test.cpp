@@ -53,8 +53,11 @@ class ranks {
   host::messages& at(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
 
   bool send(host::messages::sending& state, int from, int to, message_id id, std::span<const std::byte> data) {
+    return send(state, from, to, id, data, how_);
+  }
+  bool send(host::messages::sending& state, int from, int to, message_id id, std::span<const std::byte> data, way how) {
     hocket::failure fail;
-    const auto handle = [&] { return how_ == way::mapped ? reinterpret_cast<std::uintptr_t>(data.data()) : 0; };
+    const auto handle = [&] { return how == way::mapped ? reinterpret_cast<std::uintptr_t>(data.data()) : 0; };
     const bool sent = at(from).try_send(state, to, id, data.data(), data.size(), handle, fail);
     REQUIRE(!fail);
     return sent;
@@ -254,6 +257,22 @@ TEST_CASE("a receiver whose ring to the sender is full of messages still replies
       CHECK(all.receive(state, 0, 1, {2, 0, 0}, data, fail));
     }
   }
+}
+
+TEST_CASE("a sender learns that its message was received while another one waits for room") {
+  ranks all(2);
+  message large({1, 0, 0}, 1'000'000, 1), mapped({2, 0, 0}, 100'000, 2);
+  hocket::failure fail;
+  CHECK(all.send(large.sending, 0, 1, large.id, large.sent));
+  CHECK(all.send(mapped.sending, 0, 1, mapped.id, mapped.sent, way::mapped));
+  CHECK(!all.receive(large.receiving, 1, 0, large.id, large.received, fail));  // asks for slices
+  CHECK(all.receive(mapped.receiving, 1, 0, mapped.id, mapped.received, fail));
+  // From here on rank 1 reads nothing, so the ring of rank 0 is full of slices.
+  CHECK(!all.at(0).drained(large.sending));
+  CHECK(all.at(0).drained(mapped.sending));
+  large.begun = true;
+  for (int turn = 0; turn < 1000 && !large.over(); ++turn) large.advance(all, 0, 1);
+  CHECK(large.received == large.sent);
 }
 
 TEST_CASE("abandoned long messages leave the others alone") {

@@ -343,14 +343,13 @@ class messages {
 
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Reads the peer's replies until there is a message to write, or none is left, and writes. Keeps messages that arrive
-  /// before replies.
+  /// Reads the peer's replies while one may come, and writes slices. Keeps messages that arrive before replies.
   void advance_sends(peer_rings& with) {
     if (!with.replies.empty()) [[unlikely]]
       flush_replies(with);
-    while (with.granted_sends.empty() && with.unsent > 0) {
+    while (with.granted_sends.size() < with.unsent) {
       const ring_record* const head = with.in.next();
-      if (head == nullptr) return;
+      if (head == nullptr) break;
       keep(with, *head);
     }
     while (!with.granted_sends.empty() && send_slices(*with.granted_sends.front())) with.granted_sends.pop_front();
@@ -403,8 +402,10 @@ class messages {
           with.granted_sends.push_back(message);
         break;
       case record_kind::finished:
-        if (long_send* const message = with.sends.find(head.tag); message != nullptr)
+        if (long_send* const message = with.sends.find(head.tag); message != nullptr) {
+          std::erase(with.granted_sends, message);
           message->take(message->rest.size());
+        }
         break;
     }
     take_head(with, bytes);
