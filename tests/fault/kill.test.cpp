@@ -258,6 +258,43 @@ std::string during_reads(const trial& what, std::vector<double>& milliseconds) {
   });
 }
 
+/// In each call, one rank is late for so long that the others fall asleep, more than once.
+std::string during_sleep(const trial& what, std::vector<double>& milliseconds) {
+  return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
+    auto comm = hocket::ucx::connect(where);
+    meet_all(comm);
+    ++board->met;
+    std::optional<doom> end;
+    if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(30'000));
+    int late = 0;
+    const hocket::failure cause = until_failure(board, where.rank, [&] {
+      if (late++ % what.ranks == where.rank) std::this_thread::sleep_for(8ms);
+      hocket::barrier(comm);
+    });
+    if (end) return end.reset();
+    expect_loss(what, found, cause);
+    go_on(std::move(comm), what, where.rank, found);
+  });
+}
+
+/// Long messages, which go through the rings in slices that their receivers have granted.
+std::string during_slices(const trial& what, std::vector<double>& milliseconds) {
+  return run(what, milliseconds, [&](const world& where, findings& found, const shared_blackboard& board) {
+    auto comm = hocket::ucx::connect(where);
+    meet_all(comm);
+    ++board->met;
+    const auto mine = vector_of(where.rank, 300'000);
+    std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(what.ranks));
+    std::optional<doom> end;
+    if (what.is_victim(where.rank)) end.emplace(board, what.ranks, what.moment(20'000));
+    const hocket::failure cause =
+        until_failure(board, where.rank, [&] { hocket::all_gather(comm, mine, all, hocket::with(hocket::ring)); });
+    if (end) return end.reset();
+    expect_loss(what, found, cause);
+    go_on(std::move(comm), what, where.rank, found);
+  });
+}
+
 std::vector<int> processes_of(const communicator& comm) {
   const std::vector<int> own{static_cast<int>(::getpid())};
   std::vector<int> all(static_cast<std::size_t>(comm.size()));
@@ -448,6 +485,14 @@ TEST_CASE("processes killed in a stream of calls are soon named by the others, w
 
 TEST_CASE("processes whose end takes long are named by those that read their memory") {
   kill_at_many_moments("reads", during_reads, shared_memory, 1000);
+}
+
+TEST_CASE("processes killed while others sleep until they are woken are soon named by these, which continue") {
+  kill_at_many_moments("sleep", during_sleep, shared_memory, 1000);
+}
+
+TEST_CASE("processes killed in the middle of granted slices are soon named by the others, which continue") {
+  kill_at_many_moments("slices", during_slices, posix_memory, 1000);
 }
 
 TEST_CASE("processes stopped in a stream of calls cause a timeout that names them") {
