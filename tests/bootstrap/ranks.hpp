@@ -7,7 +7,11 @@
 #include <hocket/core/platform/directory.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <fstream>
 #include <functional>
+#include <ostream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -120,12 +124,34 @@ class raw_client {
   platform::file_descriptor socket_;
 };
 
+/// Returns the number of this process's threads without those that are ending: the kernel lists a thread for a little
+/// while after it was joined.
+inline std::size_t count_threads() {
+  constexpr unsigned long exiting = 4;  // PF_EXITING
+  std::size_t count = 0;
+  for (const std::string& id : platform::list_directory("/proc/self/task")) {
+    std::ifstream file("/proc/self/task/" + id + "/stat");
+    std::string text;
+    if (!std::getline(file, text)) continue;
+    std::istringstream fields(text.substr(text.rfind(')') + 1));
+    std::string skipped;
+    for (int i = 0; i < 6; ++i) fields >> skipped;  // state, parent, group, session, terminal and its group
+    unsigned long flags = 0;
+    if (fields >> flags && (flags & exiting) == 0) ++count;
+  }
+  return count;
+}
+
 /// Open descriptors and threads of this process, and whether it has children that were not waited for.
 struct process_resources {
   std::size_t descriptors = platform::list_directory("/proc/self/fd").size();
-  std::size_t threads = platform::list_directory("/proc/self/task").size();
+  std::size_t threads = count_threads();
   bool children = ::waitpid(-1, nullptr, WNOHANG) >= 0;
   bool operator==(const process_resources&) const = default;
+  friend std::ostream& operator<<(std::ostream& out, const process_resources& each) {
+    return out << each.descriptors << " descriptors, " << each.threads << " threads"
+               << (each.children ? ", children" : "");
+  }
 };
 
 /// A new directory that is removed with its contents.
