@@ -8,11 +8,18 @@ WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 64, 190, 36, 44
 COLOURS = ["#0b6bcb", "#d1495b", "#2e8b57", "#b8860b", "#7b52ab", "#00868b", "#a0522d", "#5f6b7a", "#c71585"]
 STYLE = """<style>
-text { font: 12px system-ui, sans-serif; fill: #1f2328 }
-.title { font-size: 15px; font-weight: 600 }
-.axis { stroke: #6e7781; stroke-width: 1 } .grid { stroke: #d0d7de; stroke-width: 1 }
-.line { fill: none; stroke-width: 2 } .ours { stroke-width: 3.5 } .page { fill: #ffffff }
-@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .grid { stroke: #30363d } .page { fill: #0d1117 } }
+.hocket{max-width:100%;height:auto;color-scheme:light dark;background:#ffffff;fill:#1f2328;font:12px system-ui,sans-serif}
+.hocket .page{fill:#ffffff}
+.hocket .title{font-size:15px;font-weight:600}
+.hocket .axis{stroke:#6e7781;stroke-width:1}
+.hocket .grid{stroke:#d0d7de;stroke-width:1}
+.hocket .line{fill:none;stroke-width:2}
+.hocket .ours{stroke-width:3.5}
+@media (prefers-color-scheme:dark){
+.hocket{background:#0d1117;fill:#e6edf3}
+.hocket .page{fill:#0d1117}
+.hocket .grid{stroke:#30363d}
+}
 </style>
 """
 
@@ -35,6 +42,7 @@ class Plot:
     """Lines over sizes, with logarithmic axes."""
 
     def __init__(self, title, sizes, least, most):
+        self.title = title
         self.sizes = sizes
         self.low, self.high = math.log10(least), math.log10(most)
         if self.high - self.low < 0.3:
@@ -52,6 +60,10 @@ class Plot:
     def axes(self, unit):
         for power in range(math.ceil(self.low), math.floor(self.high) + 1):
             self.level(10**power, "grid", power_label(power, unit))
+        if self.high - self.low < 1.2:  # few powers of ten, if any
+            for value in (0.2, 0.5, 0.7, 1.5, 2, 3, 5):
+                if self.low <= math.log10(value) <= self.high:
+                    self.level(value, "grid", f"{value:g} {unit}".strip())
         step = max(1, len(self.sizes) // 8)
         for size in self.sizes[::step]:
             self.parts.append(
@@ -87,7 +99,8 @@ class Plot:
 
     def text(self):
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width: {WIDTH}px">\n{STYLE}'
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="hocket" width="{WIDTH}" height="{HEIGHT}" '
+            f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.title)}">\n{STYLE}'
             f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>\n{"".join(self.parts)}</svg>\n'
         )
 
