@@ -89,6 +89,19 @@ TEST_CASE("two ranks measure plausible times, or report that they were disturbed
   }
 }
 
+TEST_CASE("a rank whose partner comes after it has given up reports that it was disturbed") {
+  const aligned_memory a = zeroed(), b = zeroed();
+  host::measured_links late;
+  std::thread partner([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the other one waits 20 ms
+    late = host::measure_links({b.get(), a.get(), ::getpid(), false});
+  });
+  const host::measured_links found = host::measure_links({a.get(), b.get(), ::getpid(), true});
+  partner.join();
+  CHECK(!found.is_valid);
+  CHECK(!late.is_valid);
+}
+
 TEST_CASE("a rank whose partner does not come gives up soon") {
   const aligned_memory a = zeroed(), b = zeroed();
   const auto begin = std::chrono::steady_clock::now();

@@ -4,15 +4,17 @@
 ///
 /// The memory is the receiver's, and only the sender writes to it. Each message has a record of one cache line, in
 /// which a word with the message's number shows that it is complete: so a short message arrives by one transfer of one
-/// line. The payload of a longer one is in a second ring, in one piece. The receiver reports in a line of the sender's
-/// memory what it has taken; the sender reads that line only if it seems to have no room.
+/// line. The payload of a longer one is in a block: see transport/host/block_stack.hpp. The receiver reports in a line
+/// of the sender's memory what it has taken; the sender reads that line only if it seems to have no room.
 #pragma once
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/host/block_stack.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,63 +48,43 @@ struct alignas(platform::cache_line) ring_record {
 };
 static_assert(sizeof(ring_record) == platform::cache_line);
 
-/// What the receiver has taken. In the memory of the sender, written by the receiver.
-struct alignas(platform::cache_line) ring_credit {
-  std::atomic<std::uint64_t> bytes;  ///< of the ring of payload, including what was skipped at its end
-  std::atomic<std::uint32_t> records;
+/// The content of a record whose payload is in a block.
+struct payload_place {
+  block_stack::index block;
+  std::uint8_t left;  ///< number of blocks that the sender then still had
+};
+static_assert(sizeof(payload_place) <= ring_record::short_bytes);
+
+/// What the receiver has taken and given back. In the memory of the sender, written by the receiver.
+struct ring_credit {
+  alignas(platform::cache_line) std::atomic<std::uint32_t> records;
+  returned_blocks blocks;
 };
 
-/// The sizes of a ring.
+/// The sizes of a ring and of its blocks.
 struct ring_layout {
-  static constexpr std::uint32_t records = 64;                 ///< a power of two
-  static constexpr std::size_t most_payload_bytes = 1U << 17;  ///< of the ring of payload
-  static constexpr std::size_t least_payload_bytes = 1U << 12;
-  static constexpr std::size_t part_multiple = least_payload_bytes / 8;  ///< every `longest()` is a multiple of it
+  static constexpr std::uint32_t records = 64;                             ///< a power of two
+  static constexpr std::size_t part_multiple = block_layout::least_bytes;  ///< every `longest()` is a multiple of it
 
-  std::size_t payload_bytes = most_payload_bytes;  ///< a multiple of 8 cache lines
+  block_layout blocks;
 
-  /// Rings from all of `ranks` ranks together take at most about 8 MiB.
+  /// The blocks that a rank has for all of `ranks` ranks together take at most about 8 MiB, unless ranks are very many.
   static constexpr ring_layout for_ranks(std::size_t ranks) noexcept {
-    constexpr std::size_t all = std::size_t{8} << 20;
-    std::size_t bytes = most_payload_bytes;
-    while (bytes > least_payload_bytes && bytes * ranks > all) bytes /= 2;
-    return {bytes};
+    constexpr std::size_t all = std::size_t{8} << 20, least = std::size_t{1} << 12;
+    return {block_layout::within(std::max(least, std::bit_floor(all / ranks)))};
   }
-  /// Longest payload of one record: at least seven fit into the ring, wherever the first one begins.
-  constexpr std::size_t longest() const noexcept { return payload_bytes / 8; }
-  constexpr std::size_t bytes() const noexcept { return records * sizeof(ring_record) + payload_bytes; }
+  /// Longest payload of one record.
+  constexpr std::size_t longest() const noexcept { return blocks.bytes; }
+  constexpr std::size_t bytes() const noexcept { return records * sizeof(ring_record) + blocks.all_bytes(); }
 };
-
-namespace detail {
-
-/// Where the next payload begins, in bytes since the ring was made: a payload never wraps around.
-class ring_position {
- public:
-  std::uint64_t begin(std::size_t bytes, std::size_t capacity) const noexcept {
-    const std::size_t rest = capacity - static_cast<std::size_t>(position_ % capacity);
-    return bytes <= rest ? position_ : position_ + rest;
-  }
-  std::uint64_t end(std::size_t bytes, std::size_t capacity) const noexcept {
-    constexpr std::size_t line = platform::cache_line;
-    return begin(bytes, capacity) + (bytes + line - 1) / line * line;
-  }
-  void pass(std::size_t bytes, std::size_t capacity) noexcept { position_ = end(bytes, capacity); }
-  std::uint64_t value() const noexcept { return position_; }
-
- private:
-  std::uint64_t position_ = 0;
-};
-
-}  // namespace detail
 
 /// The sender's end of a ring.
 class ring_writer {
  public:
   ring_writer() = default;
   /// `ring` is zeroed memory of the receiver, `credit` zeroed memory of this process.
-  ring_writer(std::byte* ring, const ring_credit* credit, ring_layout layout) noexcept
-      : records_(reinterpret_cast<ring_record*>(ring)), payload_(ring + ring_layout::records * sizeof(ring_record)),
-        credit_(credit), capacity_(layout.payload_bytes) {}
+  ring_writer(std::byte* ring, const ring_credit* credit, block_stack& blocks) noexcept
+      : records_(reinterpret_cast<ring_record*>(ring)), credit_(credit), blocks_(&blocks) {}
 
   /// Returns whether a record with `bytes` of payload can be written now, so that `spare` records can still follow.
   bool has_room(std::size_t bytes, std::uint32_t spare) noexcept {
@@ -110,11 +92,7 @@ class ring_writer {
       taken_ = credit_->records.load(std::memory_order_acquire);
       if (number_ - taken_ >= ring_layout::records - spare) return false;
     }
-    if (bytes <= ring_record::short_bytes) return true;
-    const std::uint64_t end = position_.end(bytes, capacity_);
-    if (end - taken_bytes_ <= capacity_) return true;
-    taken_bytes_ = credit_->bytes.load(std::memory_order_acquire);
-    return end - taken_bytes_ <= capacity_;
+    return bytes <= ring_record::short_bytes || blocks_->available();
   }
 
   /// Writes a record, for which there must be room. `announced`: the length to report, if not that of the payload.
@@ -122,8 +100,10 @@ class ring_writer {
              std::span<const std::byte> payload, std::uint64_t announced) noexcept {
     ring_record& record = records_[number_ % ring_layout::records];
     if (payload.size() > ring_record::short_bytes) {
-      copy_lines(payload_ + position_.begin(payload.size(), capacity_) % capacity_, payload);
-      position_.pass(payload.size(), capacity_);
+      const block_stack::index block = blocks_->take();
+      copy_lines(blocks_->at(block), payload);
+      const payload_place place{block, static_cast<std::uint8_t>(blocks_->size())};
+      std::memcpy(record.content, &place, sizeof place);
     } else if (!payload.empty()) {
       std::memcpy(record.content, payload.data(), payload.size());
     }
@@ -149,13 +129,10 @@ class ring_writer {
   }
 
   ring_record* records_ = nullptr;
-  std::byte* payload_ = nullptr;
   const ring_credit* credit_ = nullptr;
-  std::size_t capacity_ = 0;
+  block_stack* blocks_ = nullptr;
   std::uint32_t number_ = 0;  ///< of the last record written
   std::uint32_t taken_ = 0;   ///< records that the receiver has taken, as far as known
-  detail::ring_position position_;
-  std::uint64_t taken_bytes_ = 0;
 };
 
 /// The receiver's end of a ring.
@@ -163,9 +140,8 @@ class ring_reader {
  public:
   ring_reader() = default;
   /// `ring` is zeroed memory of this process, `credit` zeroed memory of the sender.
-  ring_reader(const std::byte* ring, ring_credit* credit, ring_layout layout) noexcept
-      : records_(reinterpret_cast<const ring_record*>(ring)),
-        payload_(ring + ring_layout::records * sizeof(ring_record)), credit_(credit), capacity_(layout.payload_bytes) {}
+  ring_reader(const std::byte* ring, ring_credit* credit, block_stack& blocks) noexcept
+      : records_(reinterpret_cast<const ring_record*>(ring)), credit_(credit), blocks_(&blocks) {}
 
   /// Returns the oldest record that has not been taken; null if none has arrived.
   const ring_record* next() const noexcept {
@@ -176,32 +152,36 @@ class ring_reader {
 
   /// Returns the payload of the oldest record: `bytes` of them, valid until it is taken.
   const std::byte* payload(const ring_record& record, std::size_t bytes) const noexcept {
-    return bytes <= ring_record::short_bytes ? record.content
-                                             : payload_ + position_.begin(bytes, capacity_) % capacity_;
+    return bytes <= ring_record::short_bytes ? record.content : blocks_->at(place_of(record).block);
   }
 
   /// Takes the oldest record, which has `bytes` of payload. Returns whether the sender may learn of new room.
   bool take(std::size_t bytes) noexcept {
+    bool has_given = false;
+    if (bytes > ring_record::short_bytes) {
+      const payload_place place = place_of(records_[number_ % ring_layout::records]);
+      blocks_->put(place.block);
+      has_given = blocks_->give_back(place.left);
+    }
     ++number_;
-    if (bytes > ring_record::short_bytes) position_.pass(bytes, capacity_);
-    if (number_ - reported_ < ring_layout::records / 4 && position_.value() - reported_bytes_ < capacity_ / 8)
-      return false;
+    if (number_ - reported_ < ring_layout::records / 4) return has_given;
     reported_ = number_;
-    reported_bytes_ = position_.value();
-    credit_->bytes.store(reported_bytes_, std::memory_order_release);
     credit_->records.store(reported_, std::memory_order_release);
     return true;
   }
 
  private:
+  static payload_place place_of(const ring_record& record) noexcept {
+    payload_place place;
+    std::memcpy(&place, record.content, sizeof place);
+    return place;
+  }
+
   const ring_record* records_ = nullptr;
-  const std::byte* payload_ = nullptr;
   ring_credit* credit_ = nullptr;
-  std::size_t capacity_ = 0;
+  block_stack* blocks_ = nullptr;
   std::uint32_t number_ = 0;  ///< of the last record taken
   std::uint32_t reported_ = 0;
-  detail::ring_position position_;
-  std::uint64_t reported_bytes_ = 0;
 };
 
 }  // namespace host

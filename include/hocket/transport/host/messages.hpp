@@ -3,9 +3,10 @@
 /// Messages between the ranks of a communicator that share memory: all ranks are processes of one host.
 ///
 /// Short messages go through the receiver's ring: see transport/host/message_ring.hpp. A long message is announced
-/// there, and once a receive matches it, its receiver chooses the first of these ways that is possible:
-/// it reads them where they are, if the sender's buffer is in memory that both map; it has the kernel copy them; or it
-/// grants that the sender writes slices into the ring, which both work on at the same time.
+/// there, and once a receive matches it, its receiver uses the first of these ways that is possible:
+/// it reads the bytes where they are, if the sender's buffer is in memory that both map; it has the kernel copy them; or
+/// the sender writes slices into the ring, which both work on at the same time. Of slices, the first ones follow the
+/// announcement without being asked for, and the others come once the receiver has granted them.
 ///
 /// Messages that arrive before their receive are kept in the order of their arrival. Not thread-safe.
 #pragma once
@@ -14,6 +15,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/process_memory.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/host/block_stack.hpp>
 #include <hocket/transport/host/message_ring.hpp>
 #include <hocket/transport/host/sleepers.hpp>
 #include <hocket/transport/spare_memory.hpp>
@@ -42,6 +44,7 @@ struct long_message_details {
   std::uint64_t address = 0;  ///< in the sender's address space
   std::uint64_t handle = 0;   ///< of memory that the receiver maps; 0: none
   std::uint32_t number = 0;   ///< among the long messages from the sender to the receiver
+  std::uint32_t unasked = 0;  ///< number of bytes that the sender writes without being asked
 };
 static_assert(sizeof(long_message_details) <= ring_record::short_bytes);
 
@@ -77,21 +80,27 @@ class numbered_messages {
 class messages {
   struct long_send;
   struct long_receive;
+  using slices = std::pmr::deque<std::pmr::vector<std::byte>>;  ///< that came before they could be received
 
   struct peer_rings {
     explicit peer_rings(std::pmr::memory_resource& memory)
-        : sends(memory), granted_sends(&memory), replies(&memory), granted(&memory), early(&memory) {}
+        : sends(memory), writing(&memory), replies(&memory), sliced(&memory), early(&memory), early_slices(&memory) {}
+    peer_rings(const peer_rings&) = delete;
+    peer_rings& operator=(const peer_rings&) = delete;
 
     int rank = 0;
+    block_stack blocks;
     ring_writer out;
     ring_reader in;
     pid_t process = 0;
     bool is_self = false;
     numbered_messages<long_send> sends;
     std::size_t unsent = 0;                                          ///< number of `sends` with bytes that are not sent
-    std::pmr::deque<long_send*> granted_sends;                       ///< whose slices this rank writes, one by one
+    std::size_t unanswered = 0;                                      ///< of these, number that need the peer's reply
+    std::pmr::deque<long_send*> writing;                             ///< whose slices this rank writes, one by one
+    unsigned polls = 0;                                              ///< that found no room or no reply, in sequence
     std::pmr::deque<std::pair<record_kind, std::uint32_t>> replies;  ///< for which there was no room
-    std::pmr::unordered_map<std::uint32_t, long_receive*> granted;   ///< long messages whose slices come
+    std::pmr::unordered_map<std::uint32_t, long_receive*> sliced;    ///< long messages whose slices come
     /// Messages without a receive, by channel and tag.
     struct unexpected {
       record_kind kind;
@@ -100,24 +109,36 @@ class messages {
       std::pmr::vector<std::byte> payload;  ///< of the record
     };
     std::pmr::unordered_map<std::uint64_t, std::pmr::deque<unexpected>> early;
+    std::pmr::unordered_map<std::uint32_t, slices> early_slices;  ///< of `early` announcements, by number
   };
 
   /// A long message that this rank sends.
   struct long_send {
-    long_send(messages& sender, peer_rings& to, std::span<const std::byte> data) : owner(sender), with(to), rest(data) {
+    long_send(messages& sender, peer_rings& to, std::span<const std::byte> data, std::size_t without_grant)
+        : owner(sender), with(to), rest(data), unasked(without_grant) {
       ++owner.unsent_;
       ++with.unsent;
+      if (!may_write_all()) ++with.unanswered;
     }
     long_send(const long_send&) = delete;
     long_send& operator=(const long_send&) = delete;
     ~long_send() {
       with.sends.remove(number);
       if (rest.empty()) return;
-      std::erase(with.granted_sends, this);
+      std::erase(with.writing, this);
+      answer();
       take(rest.size());
+    }
+    bool may_write_all() const noexcept { return unasked >= rest.size(); }
+    /// Records that the receiver has granted or finished the message.
+    void answer() noexcept {
+      if (may_write_all()) return;
+      unasked = rest.size();
+      --with.unanswered;
     }
     void take(std::size_t bytes) noexcept {
       rest = rest.subspan(bytes);
+      unasked -= bytes;
       if (!rest.empty()) return;
       --owner.unsent_;
       --with.unsent;
@@ -126,6 +147,7 @@ class messages {
     messages& owner;
     peer_rings& with;
     std::span<const std::byte> rest;  ///< bytes that are not sent; at first not empty
+    std::size_t unasked;              ///< number of bytes, of `rest`, that may be written now
     std::uint32_t number = 0;
   };
 
@@ -141,14 +163,14 @@ class messages {
     long_receive(const long_receive&) = delete;
     long_receive& operator=(const long_receive&) = delete;
     ~long_receive() {
-      if (how == way::in_slices) with.granted.erase(details.number);
+      if (how == way::in_slices) with.sliced.erase(details.number);
     }
 
     peer_rings& with;
     const long_message_details details;
     way how;
-    bool asked = false;                                  ///< for slices
-    std::pmr::deque<std::pmr::vector<std::byte>> early;  ///< slices that came while another message was received
+    bool asked = false;  ///< for slices
+    slices early;        ///< that came while another message was received
   };
 
  public:
@@ -182,11 +204,14 @@ class messages {
   };
 
   messages(const std::vector<member>& members, int rank, ring_layout rings)
-      : longest_(rings.longest()), longest_eager_(longest_) {
+      : longest_(rings.longest()), longest_eager_(longest_), most_unasked_(rings.blocks.count / 4 * longest_) {
     const std::size_t ranks = members.size();
     // Where the kernel copies, two copies through the ring pay only for messages of a few pages.
     constexpr std::size_t few_pages = 8192;
-    if (members.front().process != 0) longest_eager_ = std::min(longest_eager_, few_pages);
+    if (members.front().process != 0) {
+      longest_eager_ = std::min(longest_eager_, few_pages);
+      most_unasked_ = 0;
+    }
     const auto credit = [&](int sender, int receiver) {
       return reinterpret_cast<ring_credit*>(members[index(sender)].memory + sleepers::bytes_per_rank) + receiver;
     };
@@ -199,8 +224,14 @@ class messages {
     for (std::size_t i = 0; i < ranks; ++i) peers_.emplace_back(memory_);
     for (int peer = 0; peer < static_cast<int>(ranks); ++peer) {
       peer_rings& with = at(peer);
-      with.out = ring_writer(ring(peer, rank), credit(rank, peer), rings);
-      with.in = ring_reader(ring(rank, peer), credit(peer, rank), rings);
+      const auto blocks = [&](int receiver, int sender) {
+        return ring(receiver, sender) + ring_layout::records * sizeof(ring_record);
+      };
+      const int low = std::min(peer, rank), high = std::max(peer, rank);
+      with.blocks = block_stack(blocks(low, high), blocks(high, low), rank == low, &credit(rank, peer)->blocks,
+                                &credit(peer, rank)->blocks, rings.blocks);
+      with.out = ring_writer(ring(peer, rank), credit(rank, peer), with.blocks);
+      with.in = ring_reader(ring(rank, peer), credit(peer, rank), with.blocks);
       with.process = members[index(peer)].process;
       with.is_self = peer == rank;
       with.rank = peer;
@@ -214,18 +245,29 @@ class messages {
                 failure& fail) {
     peer_rings& with = at(peer);
     const std::span<const std::byte> payload(static_cast<const std::byte*>(data), bytes);
-    if (bytes <= longest_eager_) return send_eagerly(peer, id, data, bytes);
+    if (bytes <= longest_eager_) {
+      const bool is_sent = send_eagerly(peer, id, data, bytes);
+      if (!is_sent) make_room(with);
+      return is_sent;
+    }
     if (!with.out.has_room(sizeof(long_message_details), spare_for_replies)) return false;
-    state.message_ = sends_.make(*this, with, payload);
+    const std::uint64_t mapped = handle();
+    const std::size_t unasked = mapped != 0 || with.is_self ? 0 : std::min(bytes, most_unasked_);
+    state.message_ = sends_.make(*this, with, payload, unasked);
     if (state.message_ == nullptr) {
       fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
       return false;
     }
     const std::uint32_t number = state.message_->number = with.sends.add(state.message_.get());
-    const long_message_details details{reinterpret_cast<std::uintptr_t>(data), handle(), number};
+    const long_message_details details{reinterpret_cast<std::uintptr_t>(data), mapped, number,
+                                       static_cast<std::uint32_t>(unasked)};
     with.out.write(record_kind::announcement, id.channel, id.sequence, id.signature,
                    std::as_bytes(std::span(&details, 1)), bytes);
     sleepers_.wake(peer);
+    if (unasked > 0) {
+      with.writing.push_back(state.message_.get());
+      write_slices(with);
+    }
     return true;
   }
 
@@ -296,7 +338,7 @@ class messages {
       case receiving::source::none: break;
       case receiving::source::ring: found = with.in.payload(*with.in.next(), bytes); break;
       case receiving::source::stored: found = state.stored_->data(); break;
-      case receiving::source::announced: found = next_part_of_long(state, peer, buffer, room, resolve); break;
+      case receiving::source::announced: found = next_part_of_long(state, peer, buffer, room, bytes, resolve); break;
     }
     part = state.part_;
     return found;
@@ -318,6 +360,9 @@ class messages {
   /// Records of a ring that messages leave free, so that a rank which leaves the communicator has replied to the peer
   /// whose long messages it has received, though that peer may have read nothing for long.
   static constexpr std::uint32_t spare_for_replies = 8;
+  static constexpr unsigned slices_at_once = 8;
+  /// After so many polls, this rank stores messages which it then has to copy once more.
+  static constexpr unsigned patience = 64;
 
   static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
   peer_rings& at(int peer) noexcept { return peers_[index(peer)]; }
@@ -338,33 +383,51 @@ class messages {
   }
 
   void take_head(peer_rings& with, std::size_t bytes) noexcept {
+    with.polls = 0;
     if (with.in.take(bytes)) sleepers_.wake(with.rank);
   }
 
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /// Reads the peer's replies while one may come, and writes slices. Keeps messages that arrive before replies.
+  /// Reads the peer's replies while one may come, and writes slices. Keeps messages that arrive before replies; long ones
+  /// only if this rank does not receive them soon, as it does in an exchange.
   void advance_sends(peer_rings& with) {
     if (!with.replies.empty()) [[unlikely]]
       flush_replies(with);
-    while (with.granted_sends.size() < with.unsent) {
+    while (with.unanswered > 0) {
       const ring_record* const head = with.in.next();
       if (head == nullptr) break;
+      const bool is_long = head->kind() == record_kind::announcement || head->kind() == record_kind::slice;
+      if (is_long && ++with.polls < patience) break;
       keep(with, *head);
     }
-    while (!with.granted_sends.empty() && send_slices(*with.granted_sends.front())) with.granted_sends.pop_front();
+    write_slices(with);
   }
 
-  /// Returns whether the whole message has been written.
-  bool send_slices(long_send& message) noexcept {
-    while (!message.rest.empty()) {
-      const std::size_t bytes = std::min(message.rest.size(), longest_);
-      if (!message.with.out.has_room(bytes, spare_for_replies)) return false;
-      message.with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
+  /// Writes a few slices, so that in an exchange a rank reads what has come before it writes more, while both are in the
+  /// cache.
+  void write_slices(peer_rings& with) {
+    for (unsigned i = 0; i < slices_at_once; ++i) {
+      while (!with.writing.empty() && with.writing.front()->unasked == 0) with.writing.pop_front();
+      if (with.writing.empty()) return;
+      long_send& message = *with.writing.front();
+      const std::size_t bytes = std::min(message.unasked, longest_);
+      if (!with.out.has_room(bytes, spare_for_replies)) return make_room(with);
+      with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
       message.take(bytes);
-      sleepers_.wake(message.with.rank);
+      if (message.unasked == 0) with.writing.pop_front();
+      sleepers_.wake(with.rank);
     }
-    return true;
+  }
+
+  /// The peer may have sent all blocks in messages that this rank does not receive yet. If that lasts, stores these.
+  void make_room(peer_rings& with) {
+    if (++with.polls < patience) return;
+    while (with.blocks.size() == 0) {
+      const ring_record* const head = with.in.next();
+      if (head == nullptr) return;
+      keep(with, *head);
+    }
   }
 
   /// Sends a record without payload as soon as there is room.
@@ -387,23 +450,31 @@ class messages {
     const std::size_t bytes = payload_bytes(head);
     const std::byte* const payload = with.in.payload(head, bytes);
     switch (head.kind()) {
-      case record_kind::message:
       case record_kind::announcement:
+        if (const long_message_details details = details_of(head); details.unasked > 0)
+          with.early_slices.try_emplace(details.number);
+        [[fallthrough]];
+      case record_kind::message:
         with.early[key(head.channel(), head.tag)].push_back(
             {head.kind(), head.signature, head.bytes, std::pmr::vector<std::byte>(payload, payload + bytes, &memory_)});
         break;
       case record_kind::slice:
-        if (const auto found = with.granted.find(head.tag); found != with.granted.end()) {
+        if (const auto found = with.sliced.find(head.tag); found != with.sliced.end()) {
           found->second->early.emplace_back(payload, payload + bytes);
+        } else if (const auto early = with.early_slices.find(head.tag); early != with.early_slices.end()) {
+          early->second.emplace_back(payload, payload + bytes);
         }
         break;
       case record_kind::grant:
-        if (long_send* const message = with.sends.find(head.tag); message != nullptr)
-          with.granted_sends.push_back(message);
+        if (long_send* const message = with.sends.find(head.tag); message != nullptr) {
+          if (message->unasked == 0) with.writing.push_back(message);
+          message->answer();
+        }
         break;
       case record_kind::finished:
         if (long_send* const message = with.sends.find(head.tag); message != nullptr) {
-          std::erase(with.granted_sends, message);
+          std::erase(with.writing, message);
+          message->answer();
           message->take(message->rest.size());
         }
         break;
@@ -435,10 +506,8 @@ class messages {
         state.from_ = receiving::source::ring;
         return true;
       }
-      long_message_details details;
-      std::memcpy(&details, head->content, sizeof details);
-      if (!announce(state, with, details, peer, fail)) return false;
-      take_head(with, sizeof details);
+      if (!announce(state, with, details_of(*head), peer, fail)) return false;
+      take_head(with, sizeof(long_message_details));
       return true;
     }
   }
@@ -455,6 +524,10 @@ class messages {
       long_message_details details;
       std::memcpy(&details, first.payload.data(), sizeof details);
       if (!announce(state, with, details, peer, fail)) return false;
+      if (const auto arrived = with.early_slices.find(details.number); arrived != with.early_slices.end()) {
+        state.message_->early = std::move(arrived->second);
+        with.early_slices.erase(arrived);
+      }
     }
     found->second.pop_front();
     if (found->second.empty()) with.early.erase(found);
@@ -467,8 +540,15 @@ class messages {
       fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
       return false;
     }
+    if (details.unasked > 0) with.sliced.emplace(details.number, state.message_.get());
     state.from_ = receiving::source::announced;
     return true;
+  }
+
+  static long_message_details details_of(const ring_record& announcement) noexcept {
+    long_message_details details;
+    std::memcpy(&details, announcement.content, sizeof details);
+    return details;
   }
 
   static bool fits(int peer, transport::message_id id, std::uint64_t sent, std::uint32_t signature, std::size_t bytes,
@@ -481,7 +561,8 @@ class messages {
     return false;
   }
 
-  const std::byte* next_part_of_long(receiving& state, int peer, std::byte* buffer, std::size_t room, auto resolve) {
+  const std::byte* next_part_of_long(receiving& state, int peer, std::byte* buffer, std::size_t room, std::size_t total,
+                                     auto resolve) {
     long_receive& message = *state.message_;
     peer_rings& with = message.with;
     switch (message.how) {
@@ -501,17 +582,17 @@ class messages {
         message.how = long_receive::way::in_slices;
         [[fallthrough]];
       }
-      case long_receive::way::in_slices: return next_slice(state, message);
+      case long_receive::way::in_slices: return next_slice(state, message, total);
     }
     return nullptr;
   }
 
-  const std::byte* next_slice(receiving& state, long_receive& message) {
+  const std::byte* next_slice(receiving& state, long_receive& message, std::size_t total) {
     peer_rings& with = message.with;
     if (!message.asked) {
-      with.granted.emplace(message.details.number, &message);
       message.asked = true;
-      reply(with, record_kind::grant, message.details.number);
+      if (message.details.unasked == 0) with.sliced.emplace(message.details.number, &message);
+      if (message.details.unasked < total) reply(with, record_kind::grant, message.details.number);
     }
     if (!with.replies.empty()) [[unlikely]]
       flush_replies(with);
@@ -542,6 +623,7 @@ class messages {
 
   std::size_t longest_;                            ///< of a record's payload
   std::size_t longest_eager_;                      ///< of a message that is not announced
+  std::size_t most_unasked_;                       ///< bytes in slices that come before they are granted
   std::pmr::unsynchronized_pool_resource memory_;  ///< so that a program's second step allocates nothing
   std::deque<peer_rings> peers_;
   bool has_replies_ = false;  ///< some peer's ring had no room for a reply

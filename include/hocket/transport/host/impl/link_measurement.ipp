@@ -30,6 +30,7 @@ class link_measurement {
     header(self_.own).address = reinterpret_cast<std::uintptr_t>(private_.get());
     measured_links found;
     found.line_latency = line_latency();
+    if (disturbed_) return found;  // then the partner's address may not be there yet
     const double few_again = reading(few_bytes), more_again = reading(most_read_bytes);
     const double few_fresh = passing_on(few_bytes) - rewriting(few_bytes) - few_again;
     const double more_fresh = passing_on(most_read_bytes) - rewriting(most_read_bytes) - more_again;
