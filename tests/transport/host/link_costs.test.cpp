@@ -83,6 +83,7 @@ TEST_CASE("two ranks measure plausible times, or report that they were disturbed
       if (!found.is_valid) continue;
       CHECK((found.line_latency > 0 && found.line_latency < 1e-6));
       CHECK((found.read_per_byte > 1e-13 && found.read_per_byte < 1e-7));
+      CHECK((found.pass_per_byte > 1e-13 && found.pass_per_byte < 1e-6));
       CHECK((found.fresh_per_byte >= 0 && found.fresh_bytes >= 0));
       CHECK((found.copy_per_byte > 0) == copies);
     }

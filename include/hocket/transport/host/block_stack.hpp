@@ -24,8 +24,8 @@ namespace host {
 
 /// The size and number of blocks that each of two processes has at first, in its own memory.
 struct block_layout {
-  static constexpr std::uint32_t most = 64;  ///< number
-  static constexpr std::size_t least_bytes = 512, most_bytes = 8192;
+  static constexpr std::uint32_t most = 128;  ///< number
+  static constexpr std::size_t least_bytes = 512, most_bytes = 16384;
 
   std::size_t bytes = most_bytes;  ///< of a block
   std::uint32_t count = most;
@@ -44,13 +44,13 @@ struct block_layout {
 /// Blocks that one process has given back to the other, in whose memory this is.
 struct alignas(platform::cache_line) returned_blocks {
   std::atomic<std::uint32_t> number;  ///< since the start
-  alignas(platform::cache_line) std::array<std::uint8_t, 2 * block_layout::most> indices;
+  alignas(platform::cache_line) std::array<std::uint16_t, 2 * block_layout::most> indices;
 };
 
 /// The blocks that belong to this process, of those that it shares with one other. Not thread-safe.
 class block_stack {
  public:
-  using index = std::uint8_t;
+  using index = std::uint16_t;
 
   block_stack() = default;
   /// `low`, `high`: the blocks in the memory of the lower and of the higher rank, which are the same if a rank shares

@@ -22,6 +22,7 @@ struct measured_links {
   double read_per_byte = 0;   ///< for reading memory that both map
   double fresh_per_byte = 0;  ///< in addition, if the peer has just written it
   double fresh_bytes = 0;     ///< up to how many bytes
+  double pass_per_byte = 0;   ///< for a write and a read in memory that the two write to in turns
   double copy_latency = 0;    ///< to begin a copy by the kernel; 0 if it does not copy
   double copy_per_byte = 0;   ///< of such a copy
 };

@@ -51,7 +51,7 @@ static_assert(sizeof(ring_record) == platform::cache_line);
 /// The content of a record whose payload is in a block.
 struct payload_place {
   block_stack::index block;
-  std::uint8_t left;  ///< number of blocks that the sender then still had
+  std::uint16_t left;  ///< number of blocks that the sender then still had
 };
 static_assert(sizeof(payload_place) <= ring_record::short_bytes);
 
@@ -102,7 +102,7 @@ class ring_writer {
     if (payload.size() > ring_record::short_bytes) {
       const block_stack::index block = blocks_->take();
       copy_lines(blocks_->at(block), payload);
-      const payload_place place{block, static_cast<std::uint8_t>(blocks_->size())};
+      const payload_place place{block, static_cast<std::uint16_t>(blocks_->size())};
       std::memcpy(record.content, &place, sizeof place);
     } else if (!payload.empty()) {
       std::memcpy(record.content, payload.data(), payload.size());

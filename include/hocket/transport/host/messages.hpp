@@ -360,7 +360,7 @@ class messages {
   /// Records of a ring that messages leave free, so that a rank which leaves the communicator has replied to the peer
   /// whose long messages it has received, though that peer may have read nothing for long.
   static constexpr std::uint32_t spare_for_replies = 8;
-  static constexpr unsigned slices_at_once = 8;
+  static constexpr unsigned slices_at_once = 4;
   /// After so many polls, this rank stores messages which it then has to copy once more.
   static constexpr unsigned patience = 64;
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace host {
@@ -36,6 +37,7 @@ class link_measurement {
     const double more_fresh = passing_on(most_read_bytes) - rewriting(most_read_bytes) - more_again;
     found.read_per_byte = few_again / few_bytes;
     found.fresh_per_byte = std::max(0.0, few_fresh / few_bytes);
+    found.pass_per_byte = passing_in_turns(few_bytes) / few_bytes;
     if (found.fresh_per_byte > 0) found.fresh_bytes = std::max(0.0, more_fresh) / found.fresh_per_byte;
     if (self_.partner_process != 0) measure_copies(found);
     found.is_valid = !disturbed_ && synchronize();
@@ -140,6 +142,17 @@ class link_measurement {
     return shortest([&] {
       change(data(self_.own), bytes);
       if (synchronize()) read(bytes);
+    });
+  }
+  /// Each rank writes where it has read last, and then reads what its partner has written: so messages use blocks.
+  double passing_in_turns(std::size_t bytes) {
+    std::byte* mine = data(self_.own);
+    std::byte* theirs = data(self_.partner);
+    return shortest([&] {
+      std::memcpy(mine, private_.get(), bytes);
+      if (synchronize()) std::memcpy(private_.get(), theirs, bytes);
+      asm volatile("" ::"r"(private_.get()) : "memory");  // the copy must not be optimised away
+      std::swap(mine, theirs);
     });
   }
   /// Each rank writes what no other reads.

@@ -67,7 +67,7 @@ inline transport::link_costs with_measured(transport::link_costs costs, const ho
   const double further = found.line_latency - built_in_line;
   costs.message_latency = std::max(found.line_latency, costs.message_latency + further);
   costs.flag_latency = std::max(found.line_latency, costs.flag_latency + further);
-  costs.message_per_byte = found.read_per_byte + found.fresh_per_byte;
+  costs.message_per_byte = found.pass_per_byte;
   costs.fresh_load_per_byte = found.fresh_per_byte;
   costs.fresh_bytes = found.fresh_bytes;
   const bool copies = found.copy_per_byte > 0;
