@@ -7,7 +7,7 @@
 /// sooner than a yield returns. So a wait spins for about the time of an answer if that has helped recently, and
 /// otherwise only now and then, to find out whether it would help again.
 ///
-/// A yield that takes long shows that another program uses this core: it takes a whole time slice. Sleeping is better
+/// A yield that takes longer than the ranks of a core need shows that another program uses it for a whole time slice. Sleeping is better
 /// then, because the kernel soon gives the core to a rank that is woken. Now and then a wait yields, to find out whether
 /// that is still so.
 #pragma once
@@ -15,6 +15,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
 
+#include <algorithm>
 #include <chrono>
 
 HOCKET_BEGIN_NAMESPACE
@@ -23,7 +24,9 @@ namespace detail {
 class spinning {
  public:
   /// `can_sleep`: whether peers wake this rank.
-  spinning(bool oversubscribed, bool can_sleep) noexcept : yields_(oversubscribed), can_sleep_(can_sleep) {}
+  spinning(int ranks_per_core, bool can_sleep) noexcept
+      : yields_(ranks_per_core > 1), can_sleep_(can_sleep),
+        longest_yield_to_ranks_(std::max(least_long_yield, ranks_per_core * turn_of_a_rank)) {}
 
   /// True if ranks outnumber cores, so that waits yield after they have spun.
   bool yields() const noexcept { return yields_; }
@@ -44,17 +47,18 @@ class spinning {
     }
   }
 
-  /// True if the last yield took long.
-  bool is_contended() const noexcept { return is_contended_; }
+  /// True if the last yields took long.
+  bool is_contended() const noexcept { return long_yields_ == long_yields_before_sleeping; }
 
   /// True if a wait should sleep instead of yielding.
-  bool prefers_sleep() const noexcept { return can_sleep_ && is_contended_ && waits_ % waits_per_yield != 0; }
+  bool prefers_sleep() const noexcept { return can_sleep_ && is_contended() && waits_ % waits_per_yield != 0; }
 
   /// Yields the core.
   void yield() noexcept {
     const auto begin = std::chrono::steady_clock::now();
     platform::yield();
-    is_contended_ = std::chrono::steady_clock::now() - begin > longest_yield_to_a_rank;
+    const bool was_long = std::chrono::steady_clock::now() - begin > longest_yield_to_ranks_;
+    long_yields_ = was_long ? std::min(long_yields_ + 1, long_yields_before_sleeping) : 0;
   }
 
  private:
@@ -63,11 +67,13 @@ class spinning {
   static constexpr unsigned waits_per_probe = 32;
   static constexpr unsigned waits_per_yield = 128;
   static constexpr unsigned late_before_yielding = 3;
-  static constexpr std::chrono::microseconds longest_yield_to_a_rank{200};
+  static constexpr unsigned long_yields_before_sleeping = 2;  ///< one may be due to a rank that computes or starts
+  static constexpr std::chrono::microseconds least_long_yield{200}, turn_of_a_rank{100};
 
   const bool yields_;
   const bool can_sleep_;
-  bool is_contended_ = false;
+  const std::chrono::microseconds longest_yield_to_ranks_;
+  unsigned long_yields_ = 0;  ///< in a row
   unsigned waits_ = 0;
   unsigned late_in_a_row_ = 0;
 };

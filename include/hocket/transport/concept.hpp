@@ -164,8 +164,8 @@ concept endpoint_group = requires(Endpoints& p, const Endpoints& c, typename End
   { p.progress() } -> std::same_as<bool>;
   /// Returns true and fills in `fail` if a peer was lost or the transport broke.
   { p.broken(fail) } -> std::same_as<bool>;
-  /// True if ranks outnumber cores on this machine: waits then yield early.
-  { c.oversubscribed() } -> std::same_as<bool>;
+  /// Ranks of this machine per core, rounded up: if more than one, waits yield early.
+  { c.ranks_per_core() } -> std::same_as<int>;
 
   /// True if the peer has ended, or has left this communicator: only messages in transit still arrive from it.
   { p.gone(peer) } -> std::same_as<bool>;
@@ -265,7 +265,7 @@ template <class Endpoints>
 concept can_sleep = requires(Endpoints& p, const Endpoints& c, int peer) {
   /// True if its peers wake it, now or later.
   { c.sleeps() } -> std::same_as<bool>;
-  /// True if all that calls wait for now comes from peers that wake this rank.
+  /// True if all that calls wait for now comes from peers that wake this rank, and this rank has nothing left to send.
   { c.may_sleep() } -> std::same_as<bool>;
   /// Announces that this rank will sleep. Then look for what it waits for, and call `sleep` or `stay_awake`.
   p.announce_sleep();

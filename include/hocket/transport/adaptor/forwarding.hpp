@@ -40,7 +40,7 @@ class forwarding_endpoints {
 
   int rank() const noexcept { return inner_->rank(); }
   int size() const noexcept { return inner_->size(); }
-  bool oversubscribed() const noexcept { return inner_->oversubscribed(); }
+  int ranks_per_core() const noexcept { return inner_->ranks_per_core(); }
 
   bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
                 failure& fail) {

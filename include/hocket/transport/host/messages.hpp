@@ -306,6 +306,13 @@ class messages {
     return true;
   }
 
+  /// Returns whether this rank can write a slice now, as it does step by step.
+  bool can_write() noexcept {
+    return unsent_ > 0 && std::any_of(peers_.begin(), peers_.end(), [&](peer_rings& each) {
+             return !each.writing.empty() && each.out.has_room(longest_, spare_for_replies);
+           });
+  }
+
   /// Continues the long messages that this rank sends, and sends replies for which there was no room.
   void progress() {
     if (unsent_ > 0) {

@@ -47,8 +47,8 @@ class endpoint_group {
 
   /// `segments` are those of all members; the endpoint group releases its share of each.
   endpoint_group(std::shared_ptr<domain> owner, const transport::open_parameters& how, std::vector<segment*> segments,
-                 bool oversubscribed)
-      : owner_(std::move(owner)), members_(how.members), rank_(how.rank), oversubscribed_(oversubscribed),
+                 int ranks_per_core)
+      : owner_(std::move(owner)), members_(how.members), rank_(how.rank), ranks_per_core_(ranks_per_core),
         segments_(std::move(segments)), counters_(how.members->size() * segment::channels_per_peer) {}
   endpoint_group(const endpoint_group&) = delete;
   endpoint_group& operator=(const endpoint_group&) = delete;
@@ -56,7 +56,7 @@ class endpoint_group {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(segments_.size()); }
-  bool oversubscribed() const noexcept { return oversubscribed_; }
+  int ranks_per_core() const noexcept { return ranks_per_core_; }
 
   bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
                 failure&) noexcept {
@@ -222,7 +222,7 @@ class endpoint_group {
   const std::shared_ptr<domain> owner_;
   const std::shared_ptr<const std::vector<int>> members_;
   const int rank_;
-  const bool oversubscribed_;
+  const int ranks_per_core_;
   std::vector<segment*> segments_;
   std::vector<counter> counters_;
   std::vector<early_message> early_;
@@ -252,7 +252,7 @@ class domain {
                                               const transport::open_parameters& how) {
     auto own = std::make_shared<segment>(static_cast<int>(how.members->size()), how.window_bytes);
     self->world_->keep(own);
-    return std::make_unique<endpoint_group>(self, how, exchanged(how, own.get()), self->world_->oversubscribed());
+    return std::make_unique<endpoint_group>(self, how, exchanged(how, own.get()), self->world_->ranks_per_core());
   }
   /// Returns `self`: a thread that ended leaves the domain usable.
   static std::shared_ptr<domain> renewed(const std::shared_ptr<domain>& self, transport::open_parameters&) {

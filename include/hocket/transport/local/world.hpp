@@ -30,13 +30,14 @@ class world {
  public:
   /// Throws `invalid_argument` unless there is at least one rank.
   explicit world(int ranks)
-      : ranks_(checked(ranks)), oversubscribed_(ranks > platform::usable_cores()), lost_(index(ranks)) {
+      : ranks_(checked(ranks)), ranks_per_core_((ranks + platform::usable_cores() - 1) / platform::usable_cores()),
+        lost_(index(ranks)) {
     blobs_.resize(static_cast<std::size_t>(ranks));
     present_.resize(static_cast<std::size_t>(ranks), false);
   }
 
   int size() const noexcept { return ranks_; }
-  bool oversubscribed() const noexcept { return oversubscribed_; }
+  int ranks_per_core() const noexcept { return ranks_per_core_; }
 
   /// All-gather of blobs among all ranks. Throws `error`: `timeout` names a rank that did not arrive, `aborted` if a
   /// rank left.
@@ -134,7 +135,7 @@ class world {
   }
 
   const int ranks_;
-  const bool oversubscribed_;
+  const int ranks_per_core_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::vector<std::byte>> blobs_;

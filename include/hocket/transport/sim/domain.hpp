@@ -54,7 +54,7 @@ class endpoint_group {
 
   int rank() const noexcept { return here_.rank; }
   int size() const noexcept { return static_cast<int>(here_.of->members.size()); }
-  static constexpr bool oversubscribed() noexcept { return false; }
+  static constexpr int ranks_per_core() noexcept { return 1; }
 
   /// Sets the callback `poll(owner)`, which polls all active operations of these endpoints when the world runs. Without
   /// it, only blocking calls make progress here.

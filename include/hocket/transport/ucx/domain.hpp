@@ -35,8 +35,8 @@ class domain {
   using endpoints_type = endpoint_group;
   static constexpr const char* name = "ucx";
 
-  domain(std::shared_ptr<connections> links, bool oversubscribed, bool is_device_aware)
-      : links_(std::move(links)), oversubscribed_(oversubscribed), is_device_aware_(is_device_aware) {}
+  domain(std::shared_ptr<connections> links, int ranks_per_core, bool is_device_aware)
+      : links_(std::move(links)), ranks_per_core_(ranks_per_core), is_device_aware_(is_device_aware) {}
 
   /// Joins a world of these processes as `rank`. Collective over the processes; connects to none of them yet.
   static std::shared_ptr<domain> join(int rank, const std::vector<process_identity>& processes,
@@ -54,7 +54,7 @@ class domain {
     }
     const bool carry = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.is_device_aware; });
     return std::make_shared<domain>(std::make_shared<connections>(std::move(through), rank, std::move(all)),
-                                    here.ranks > here.cores, carry);
+                                    (here.ranks + here.cores - 1) / here.cores, carry);
   }
 
   /// Makes a domain with another worker and new connections. UCX's queue in shared memory is one for all senders: a
@@ -94,7 +94,7 @@ class domain {
 
   static std::unique_ptr<endpoint_group> open(const std::shared_ptr<domain>& self,
                                               const transport::open_parameters& how) {
-    auto made = std::make_unique<endpoint_group>(self->links_, how, self->oversubscribed_);
+    auto made = std::make_unique<endpoint_group>(self->links_, how, self->ranks_per_core_);
     // Context 0 is the communicator of the whole world, whose members have agreed on `windows_reachable()`.
     if (how.context == 0) self->set_costs(*made, how);
     return made;
@@ -126,7 +126,7 @@ class domain {
   }
 
   const std::shared_ptr<connections> links_;
-  const bool oversubscribed_;
+  const int ranks_per_core_;
   const bool is_device_aware_;
   transport::contexts contexts_;
   transport::world_costs costs_{network_costs(), network_costs()};

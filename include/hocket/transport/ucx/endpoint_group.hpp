@@ -60,9 +60,9 @@ class endpoint_group {
     host::messages::receiving on_host;
   };
 
-  endpoint_group(std::shared_ptr<connections> links, const transport::open_parameters& how, bool oversubscribed)
+  endpoint_group(std::shared_ptr<connections> links, const transport::open_parameters& how, int ranks_per_core)
       : links_(std::move(links)), members_(how.members), rank_(how.rank), context_(checked_context(how)),
-        oversubscribed_(oversubscribed), exceptions_at_start_(std::uncaught_exceptions()), with_(how.members->size()) {
+        ranks_per_core_(ranks_per_core), exceptions_at_start_(std::uncaught_exceptions()), with_(how.members->size()) {
     for (traffic& each : with_) {
       each.context = context_;
       each.expedited = &expedited_;
@@ -97,7 +97,7 @@ class endpoint_group {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(members_->size()); }
-  bool oversubscribed() const noexcept { return oversubscribed_; }
+  int ranks_per_core() const noexcept { return ranks_per_core_; }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -250,7 +250,7 @@ class endpoint_group {
   }
 
   bool sleeps() const noexcept { return on_host_ != nullptr; }
-  bool may_sleep() const noexcept { return on_host_ != nullptr && !links_->waiting(); }
+  bool may_sleep() const noexcept { return on_host_ != nullptr && !links_->waiting() && !on_host_->can_write(); }
   void announce_sleep() noexcept { on_host_->sleep().announce(); }
   void sleep() noexcept { on_host_->sleep().sleep(); }
   void stay_awake() noexcept { on_host_->sleep().stay_awake(); }
@@ -559,7 +559,7 @@ class endpoint_group {
   const std::shared_ptr<const std::vector<int>> members_;
   const int rank_;
   const std::uint32_t context_;
-  const bool oversubscribed_;
+  const int ranks_per_core_;
   const int exceptions_at_start_;
   std::atomic<bool> expedited_{false};
   std::vector<traffic> with_;                ///< UCX's messages from and to each peer

@@ -93,7 +93,7 @@ class cost_agreement {
     const transport::world_costs built_in{built_in_, repeatable, transport::cost_origin::built_in};
     if (own.origin == transport::cost_origin::built_in) return built_in;
     // With fewer cores than ranks, the measurement would show when the ranks take turns.
-    if (endpoints_.size() == 1 || endpoints_.oversubscribed()) return built_in;
+    if (endpoints_.size() == 1 || endpoints_.ranks_per_core() > 1) return built_in;
     own.is_measured = measure(own.costs);
     const std::vector<cost_proposal> all = exchange(own, {});
     const bool is_usable = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.is_measured; });
