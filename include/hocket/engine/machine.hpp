@@ -12,6 +12,7 @@
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/streaming_copy.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/operands.hpp>
@@ -499,7 +500,11 @@ class machine {
     const std::size_t count = next_slice(at, copy_slice_bytes);
     std::byte* const to = operands_.destination(at.current) + first * element_size();
     from += first * element_size();
-    if (count > 0 && to != from) bound_.element_kernel->copy(to, from, count * element_size());
+    if (count > 0 && to != from) {
+      const bool is_large = platform::exceeds_cache(at.size * element_size(), static_cast<std::size_t>(state_.size()));
+      const auto copy = is_large ? &platform::streaming_copy : bound_.element_kernel->copy;
+      copy(to, from, count * element_size());
+    }
     operands_.copy_to_staging(at.current, first, count);
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
   }

@@ -7,6 +7,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/process_memory.hpp>
+#include <hocket/core/platform/streaming_copy.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
@@ -388,7 +389,13 @@ class endpoint_group {
       std::byte* const to = buffer == nullptr ? nullptr : buffer + state.on_host.received();
       const std::byte* const from = next_part(state, peer, id, to, most, bytes, length, fail);
       if (from == nullptr) return nullptr;
-      if (from != to && length > 0) std::memcpy(to, from, length);
+      // A short part is in a block, from which streaming stores gain nothing.
+      constexpr std::size_t least_streamed = std::size_t{1} << 16;
+      if (from != to && length >= least_streamed && platform::exceeds_cache(bytes, with_.size())) {
+        platform::streaming_copy(to, from, length);
+      } else if (from != to && length > 0) {
+        std::memcpy(to, from, length);
+      }
       if (!finish_part(state, peer, bytes)) continue;
       return buffer != nullptr ? static_cast<const void*>(buffer) : this;  // an empty message must not return null
     }
