@@ -64,6 +64,12 @@ class block_stack {
 
   /// Number of blocks that this process has, as far as it has looked.
   std::uint32_t size() const noexcept { return size_; }
+  /// Returns whether this process has at most `few` blocks less than at first.
+  bool lacks_at_most(std::uint32_t few) noexcept {
+    if (size_ + few >= layout_.count) return true;
+    look_for_returned();
+    return size_ + few >= layout_.count;
+  }
   /// Returns whether this process has a block.
   bool available() noexcept { return size_ > 0 || look_for_returned(); }
 

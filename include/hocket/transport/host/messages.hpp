@@ -309,7 +309,7 @@ class messages {
   /// Returns whether this rank can write a slice now, as it does step by step.
   bool can_write() noexcept {
     return unsent_ > 0 && std::any_of(peers_.begin(), peers_.end(), [&](peer_rings& each) {
-             return !each.writing.empty() && each.out.has_room(longest_, spare_for_replies);
+             return !each.writing.empty() && each.sliced.empty() && each.out.has_room(longest_, spare_for_replies);
            });
   }
 
@@ -368,6 +368,7 @@ class messages {
   /// whose long messages it has received, though that peer may have read nothing for long.
   static constexpr std::uint32_t spare_for_replies = 8;
   static constexpr unsigned slices_at_once = 4;
+  static constexpr std::uint32_t most_slices_ahead = 8;  ///< of what this rank has read, in an exchange
   /// After so many polls, this rank stores messages which it then has to copy once more.
   static constexpr unsigned patience = 64;
 
@@ -419,6 +420,7 @@ class messages {
       if (with.writing.empty()) return;
       long_send& message = *with.writing.front();
       const std::size_t bytes = std::min(message.unasked, longest_);
+      if (!with.sliced.empty() && !with.blocks.lacks_at_most(most_slices_ahead)) return;
       if (!with.out.has_room(bytes, spare_for_replies)) return make_room(with);
       with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
       message.take(bytes);
