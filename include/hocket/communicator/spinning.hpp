@@ -7,9 +7,9 @@
 /// sooner than a yield returns. So a wait spins for about the time of an answer if that has helped recently, and
 /// otherwise only now and then, to find out whether it would help again.
 ///
-/// A yield that takes longer than the ranks of a core need shows that another program uses it for a whole time slice. Sleeping is better
-/// then, because the kernel soon gives the core to a rank that is woken. Now and then a wait yields, to find out whether
-/// that is still so.
+/// Two yields in a row that take longer than the ranks of a core need show that another program uses the core for whole
+/// time slices. Sleeping is better then, because the kernel soon gives the core to a rank that is woken. Now and then a
+/// wait yields, to find out whether that is still so.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -397,7 +397,7 @@ bool sleep_until_woken(State& state, wait_policy& waiting, Look look) {
     endpoints.announce_sleep();
     endpoints.progress();
     const bool found = look();
-    if (found || state.flagged() || state.aborted() || endpoints.has_control_message() || !endpoints.may_sleep()) {
+    if (found || state.flagged() || state.aborted() || endpoints.has_control_message()) {
       endpoints.stay_awake();
       return found;
     }

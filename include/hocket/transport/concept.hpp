@@ -265,7 +265,7 @@ template <class Endpoints>
 concept can_sleep = requires(Endpoints& p, const Endpoints& c, int peer) {
   /// True if its peers wake it, now or later.
   { c.sleeps() } -> std::same_as<bool>;
-  /// True if all that calls wait for now comes from peers that wake this rank, and this rank has nothing left to send.
+  /// True if all that calls wait for now comes from peers that wake this rank.
   { c.may_sleep() } -> std::same_as<bool>;
   /// Announces that this rank will sleep. Then look for what it waits for, and call `sleep` or `stay_awake`.
   p.announce_sleep();

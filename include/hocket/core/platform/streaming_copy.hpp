@@ -16,6 +16,8 @@
 #include <cstring>
 #include <limits>
 
+#include <unistd.h>
+
 HOCKET_BEGIN_NAMESPACE
 namespace platform {
 
@@ -40,6 +42,8 @@ inline std::size_t last_level_cache_bytes() noexcept {
 /// its source.
 inline bool exceeds_cache(std::size_t bytes, std::size_t ranks) noexcept {
   constexpr std::size_t few = std::size_t{1} << 20;  // below, the cache of one core may hold it
+  static const std::size_t cores = static_cast<std::size_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  ranks = std::min(ranks, cores);  // others are on other hosts, or wait for a core
   return bytes >= few && bytes >= last_level_cache_bytes() / (2 * ranks);
 }
 
@@ -47,7 +51,7 @@ inline bool exceeds_cache(std::size_t bytes, std::size_t ranks) noexcept {
 /// read them after the usual synchronization.
 inline void streaming_copy(void* to, const void* from, std::size_t bytes) noexcept {
 #if defined(__x86_64__)
-  using vector = long long __attribute__((vector_size(16)));
+  using vector = long long __attribute__((vector_size(16), __may_alias__));
   constexpr std::size_t vectors = cache_line / sizeof(vector);
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
@@ -59,7 +63,7 @@ inline void streaming_copy(void* to, const void* from, std::size_t bytes) noexce
     vector line[vectors];
     std::memcpy(line, in, sizeof line);
     for (std::size_t i = 0; i < vectors; ++i) {
-      asm volatile("movntdq %1, %0" : "=m"(reinterpret_cast<vector*>(out)[i]) : "x"(line[i]));
+      asm volatile("movntdq %1, %0" : "=m"(reinterpret_cast<vector*>(out)[i]) : "x"(line[i]) : "memory");
     }
   }
   std::memcpy(out, in, bytes);

@@ -8,10 +8,12 @@
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
-/// In round k, rank r exchanges blocks with rank k-r (modulo p): each rank has one partner at a time, which may be the
-/// rank itself. p-1 messages per rank.
+/// In round k, rank r exchanges blocks with rank k-r (modulo p), which may be the rank itself. p-1 messages per rank.
+/// A rank sends up to 8 rounds ahead of what it receives, so that ranks which share a core do not take turns in each
+/// round.
 struct pairwise_all_to_all {
   /// Correct also if `in` and `out` are the same memory: a received block waits in scratch until the old one is sent.
+  /// Then each rank has one partner at a time.
   bool in_place = false;
 
   static constexpr const char* name() noexcept { return "pairwise"; }
@@ -22,27 +24,44 @@ struct pairwise_all_to_all {
   }
 
   constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) const noexcept {
-    return 1 + steps() * static_cast<unsigned>(ranks - 1);
+    return 1 + (in_place ? 3U : 2U) * static_cast<unsigned>(ranks - 1);
   }
 
   constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) const noexcept {
-    const int alone = 2 * rank % ranks;  // the round in which this rank is its own partner
-    const unsigned before = steps() * static_cast<unsigned>(alone);
     const auto own = static_cast<std::uint32_t>(rank);
+    const unsigned peers = static_cast<unsigned>(ranks - 1);
+    const unsigned before = in_place ? 0 : most_ahead < peers ? most_ahead : peers;  // sends that come first
     if (i == before) return copy({own}, in(own), out(own));
-    if (i > before) i += steps() - 1;
-    const int difference = static_cast<int>(i / steps()) - rank;
-    const int peer = difference < 0 ? difference + ranks : difference;
-    const auto block = static_cast<std::uint32_t>(peer);
-    switch (i % steps()) {
-      case 0: return send(peer, {block}, in(block));
-      case 1: return receive(peer, {block}, in_place ? scratch(0) : out(block));
-      default: return joined(copy({block}, scratch(0), out(block)));
+    if (i < before) return sent(ranks, rank, i);
+    i -= before + 1;
+    if (in_place) {
+      const int peer = partner(ranks, rank, i / 3);
+      const auto block = static_cast<std::uint32_t>(peer);
+      if (i % 3 == 0) return sent(ranks, rank, i / 3);
+      return i % 3 == 1 ? receive(peer, {block}, scratch(0)) : joined(copy({block}, scratch(0), out(block)));
     }
+    const unsigned later = peers - before;  // sends that alternate with receives
+    if (i < 2 * later && i % 2 == 1) return sent(ranks, rank, before + i / 2);
+    const int peer = partner(ranks, rank, i < 2 * later ? i / 2 : i - later);
+    const auto block = static_cast<std::uint32_t>(peer);
+    return receive(peer, {block}, out(block));
   }
 
  private:
-  constexpr unsigned steps() const noexcept { return in_place ? 3 : 2; }
+  static constexpr unsigned most_ahead = 8;
+
+  /// The partner in the round of that number, without the round in which this rank is its own partner.
+  static constexpr int partner(int ranks, int rank, unsigned number) noexcept {
+    const int alone = 2 * rank % ranks;
+    const int round = static_cast<int>(number) < alone ? static_cast<int>(number) : static_cast<int>(number) + 1;
+    return round < rank ? round - rank + ranks : round - rank;
+  }
+
+  static constexpr action sent(int ranks, int rank, unsigned number) noexcept {
+    const int peer = partner(ranks, rank, number);
+    const auto block = static_cast<std::uint32_t>(peer);
+    return send(peer, {block}, in(block));
+  }
 };
 
 /// Each rank reads its block from all peers, beginning with its right neighbour. Two rounds of flags.

@@ -2,7 +2,7 @@
 /// @file
 /// A queue of messages from one process to another, in memory that both map: the fastest way to send on a host.
 ///
-/// The memory is the receiver's, and only the sender writes to it. Each message has a record of one cache line, in
+/// Records are in the receiver's memory, and only the sender writes to them. Each message has a record of one cache line, in
 /// which a word with the message's number shows that it is complete: so a short message arrives by one transfer of one
 /// line. The payload of a longer one is in a block: see transport/host/block_stack.hpp. The receiver reports in a line
 /// of the sender's memory what it has taken; the sender reads that line only if it seems to have no room.
@@ -27,8 +27,8 @@ namespace host {
 enum class record_kind : std::uint8_t {
   message,       ///< a whole message
   announcement,  ///< of a long message: see `long_message_details`
-  grant,         ///< the receiver of the long message `tag` expects its slices
-  slice,         ///< the next bytes of the long message `tag`, which has been granted
+  grant,         ///< the receiver of the long message `tag` expects all its slices
+  slice,         ///< the next bytes of the long message `tag`
   finished       ///< the receiver of the long message `tag` has read it, and the sender may change it
 };
 

@@ -84,7 +84,8 @@ class messages {
 
   struct peer_rings {
     explicit peer_rings(std::pmr::memory_resource& memory)
-        : sends(memory), writing(&memory), replies(&memory), sliced(&memory), early(&memory), early_slices(&memory) {}
+        : sends(memory), writing(&memory), replies(&memory), receiving_slices(&memory), early(&memory),
+          early_slices(&memory) {}
     peer_rings(const peer_rings&) = delete;
     peer_rings& operator=(const peer_rings&) = delete;
 
@@ -96,11 +97,12 @@ class messages {
     bool is_self = false;
     numbered_messages<long_send> sends;
     std::size_t unsent = 0;                                          ///< number of `sends` with bytes that are not sent
+    std::size_t unasked_bytes = 0;                                   ///< written without a grant since the last grant
     std::size_t unanswered = 0;                                      ///< of these, number that need the peer's reply
     std::pmr::deque<long_send*> writing;                             ///< whose slices this rank writes, one by one
-    unsigned polls = 0;                                              ///< that found no room or no reply, in sequence
+    unsigned vain_polls = 0;                                         ///< that found no room or no reply, in sequence
     std::pmr::deque<std::pair<record_kind, std::uint32_t>> replies;  ///< for which there was no room
-    std::pmr::unordered_map<std::uint32_t, long_receive*> sliced;    ///< long messages whose slices come
+    std::pmr::unordered_map<std::uint32_t, long_receive*> receiving_slices;  ///< long messages whose slices come
     /// Messages without a receive, by channel and tag.
     struct unexpected {
       record_kind kind;
@@ -115,7 +117,7 @@ class messages {
   /// A long message that this rank sends.
   struct long_send {
     long_send(messages& sender, peer_rings& to, std::span<const std::byte> data, std::size_t without_grant)
-        : owner(sender), with(to), rest(data), unasked(without_grant) {
+        : owner(sender), with(to), rest(data), may_write(without_grant) {
       ++owner.unsent_;
       ++with.unsent;
       if (!may_write_all()) ++with.unanswered;
@@ -129,16 +131,16 @@ class messages {
       answer();
       take(rest.size());
     }
-    bool may_write_all() const noexcept { return unasked >= rest.size(); }
+    bool may_write_all() const noexcept { return may_write >= rest.size(); }
     /// Records that the receiver has granted or finished the message.
     void answer() noexcept {
       if (may_write_all()) return;
-      unasked = rest.size();
+      may_write = rest.size();
       --with.unanswered;
     }
     void take(std::size_t bytes) noexcept {
       rest = rest.subspan(bytes);
-      unasked -= bytes;
+      may_write -= bytes;
       if (!rest.empty()) return;
       --owner.unsent_;
       --with.unsent;
@@ -147,7 +149,7 @@ class messages {
     messages& owner;
     peer_rings& with;
     std::span<const std::byte> rest;  ///< bytes that are not sent; at first not empty
-    std::size_t unasked;              ///< number of bytes, of `rest`, that may be written now
+    std::size_t may_write;            ///< number of bytes, of `rest`, that may be written now
     std::uint32_t number = 0;
   };
 
@@ -163,7 +165,7 @@ class messages {
     long_receive(const long_receive&) = delete;
     long_receive& operator=(const long_receive&) = delete;
     ~long_receive() {
-      if (how == way::in_slices) with.sliced.erase(details.number);
+      if (how == way::in_slices) with.receiving_slices.erase(details.number);
     }
 
     peer_rings& with;
@@ -252,7 +254,9 @@ class messages {
     }
     if (!with.out.has_room(sizeof(long_message_details), spare_for_replies)) return false;
     const std::uint64_t mapped = handle();
-    const std::size_t unasked = mapped != 0 || with.is_self ? 0 : std::min(bytes, most_unasked_);
+    const bool may_begin = mapped == 0 && !with.is_self && with.unasked_bytes < most_stored_bytes;
+    const std::size_t unasked = may_begin ? std::min(bytes, most_unasked_) : 0;
+    with.unasked_bytes += unasked;
     state.message_ = sends_.make(*this, with, payload, unasked);
     if (state.message_ == nullptr) {
       fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
@@ -294,6 +298,7 @@ class messages {
     if (!with.early.empty() || !with.replies.empty()) [[unlikely]]
       return false;
     take(with.in.payload(*head, bytes));
+    with.vain_polls = 0;
     take_head(with, bytes);
     return true;
   }
@@ -306,11 +311,9 @@ class messages {
     return true;
   }
 
-  /// Returns whether this rank can write a slice now, as it does step by step.
-  bool can_write() noexcept {
-    return unsent_ > 0 && std::any_of(peers_.begin(), peers_.end(), [&](peer_rings& each) {
-             return !each.writing.empty() && each.sliced.empty() && each.out.has_room(longest_, spare_for_replies);
-           });
+  /// Makes the next `progress`, before a sleep, store messages that this rank would otherwise soon receive directly.
+  void stop_hesitating() noexcept {
+    for (peer_rings& each : peers_) each.vain_polls = patience;
   }
 
   /// Continues the long messages that this rank sends, and sends replies for which there was no room.
@@ -354,6 +357,7 @@ class messages {
   /// Takes the part that `next_part` returned. Returns whether it was the last.
   bool finish_part(receiving& state, int peer, std::size_t bytes) {
     peer_rings& with = at(peer);
+    with.vain_polls = 0;
     state.received_ += state.part_;
     const bool is_last = state.received_ == bytes;
     if (state.from_ == receiving::source::ring) take_head(with, bytes);
@@ -367,7 +371,8 @@ class messages {
   /// Records of a ring that messages leave free, so that a rank which leaves the communicator has replied to the peer
   /// whose long messages it has received, though that peer may have read nothing for long.
   static constexpr std::uint32_t spare_for_replies = 8;
-  static constexpr unsigned slices_at_once = 4;
+  /// A rank that sends so many bytes without a grant then asks for one, because its peer may have to store them.
+  static constexpr std::size_t most_stored_bytes = std::size_t{4} << 20;
   static constexpr std::uint32_t most_slices_ahead = 8;  ///< of what this rank has read, in an exchange
   /// After so many polls, this rank stores messages which it then has to copy once more.
   static constexpr unsigned patience = 64;
@@ -391,7 +396,6 @@ class messages {
   }
 
   void take_head(peer_rings& with, std::size_t bytes) noexcept {
-    with.polls = 0;
     if (with.in.take(bytes)) sleepers_.wake(with.rank);
   }
 
@@ -406,32 +410,29 @@ class messages {
       const ring_record* const head = with.in.next();
       if (head == nullptr) break;
       const bool is_long = head->kind() == record_kind::announcement || head->kind() == record_kind::slice;
-      if (is_long && ++with.polls < patience) break;
+      if (is_long && ++with.vain_polls < patience) break;
       keep(with, *head);
     }
     write_slices(with);
   }
 
-  /// Writes a few slices, so that in an exchange a rank reads what has come before it writes more, while both are in the
-  /// cache.
+  /// Writes slices until there is no room. In an exchange, a rank that is ahead first reads, while both are in the cache.
   void write_slices(peer_rings& with) {
-    for (unsigned i = 0; i < slices_at_once; ++i) {
-      while (!with.writing.empty() && with.writing.front()->unasked == 0) with.writing.pop_front();
-      if (with.writing.empty()) return;
+    while (!with.writing.empty()) {
       long_send& message = *with.writing.front();
-      const std::size_t bytes = std::min(message.unasked, longest_);
-      if (!with.sliced.empty() && !with.blocks.lacks_at_most(most_slices_ahead)) return;
+      const std::size_t bytes = std::min(message.may_write, longest_);
+      if (!with.receiving_slices.empty() && !with.blocks.lacks_at_most(most_slices_ahead)) return;
       if (!with.out.has_room(bytes, spare_for_replies)) return make_room(with);
       with.out.write(record_kind::slice, 0, message.number, 0, message.rest.first(bytes), bytes);
       message.take(bytes);
-      if (message.unasked == 0) with.writing.pop_front();
+      if (message.may_write == 0) with.writing.pop_front();
       sleepers_.wake(with.rank);
     }
   }
 
   /// The peer may have sent all blocks in messages that this rank does not receive yet. If that lasts, stores these.
   void make_room(peer_rings& with) {
-    if (++with.polls < patience) return;
+    if (++with.vain_polls < patience) return;
     while (with.blocks.size() == 0) {
       const ring_record* const head = with.in.next();
       if (head == nullptr) return;
@@ -468,15 +469,16 @@ class messages {
             {head.kind(), head.signature, head.bytes, std::pmr::vector<std::byte>(payload, payload + bytes, &memory_)});
         break;
       case record_kind::slice:
-        if (const auto found = with.sliced.find(head.tag); found != with.sliced.end()) {
+        if (const auto found = with.receiving_slices.find(head.tag); found != with.receiving_slices.end()) {
           found->second->early.emplace_back(payload, payload + bytes);
         } else if (const auto early = with.early_slices.find(head.tag); early != with.early_slices.end()) {
           early->second.emplace_back(payload, payload + bytes);
         }
         break;
       case record_kind::grant:
+        with.unasked_bytes = 0;
         if (long_send* const message = with.sends.find(head.tag); message != nullptr) {
-          if (message->unasked == 0) with.writing.push_back(message);
+          if (message->may_write == 0) with.writing.push_back(message);
           message->answer();
         }
         break;
@@ -549,7 +551,7 @@ class messages {
       fail = make_failure(errc::out_of_memory, "can't allocate memory for a message", {.peer = peer});
       return false;
     }
-    if (details.unasked > 0) with.sliced.emplace(details.number, state.message_.get());
+    if (details.unasked > 0) with.receiving_slices.emplace(details.number, state.message_.get());
     state.from_ = receiving::source::announced;
     return true;
   }
@@ -600,7 +602,7 @@ class messages {
     peer_rings& with = message.with;
     if (!message.asked) {
       message.asked = true;
-      if (message.details.unasked == 0) with.sliced.emplace(message.details.number, &message);
+      if (message.details.unasked == 0) with.receiving_slices.emplace(message.details.number, &message);
       if (message.details.unasked < total) reply(with, record_kind::grant, message.details.number);
     }
     if (!with.replies.empty()) [[unlikely]]

@@ -251,8 +251,11 @@ class endpoint_group {
   }
 
   bool sleeps() const noexcept { return on_host_ != nullptr; }
-  bool may_sleep() const noexcept { return on_host_ != nullptr && !links_->waiting() && !on_host_->can_write(); }
-  void announce_sleep() noexcept { on_host_->sleep().announce(); }
+  bool may_sleep() const noexcept { return on_host_ != nullptr && !links_->waiting(); }
+  void announce_sleep() noexcept {
+    on_host_->stop_hesitating();
+    on_host_->sleep().announce();
+  }
   void sleep() noexcept { on_host_->sleep().sleep(); }
   void stay_awake() noexcept { on_host_->sleep().stay_awake(); }
   void wake(int peer) const noexcept {
