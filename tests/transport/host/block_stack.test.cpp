@@ -46,7 +46,7 @@ class pair {
     const passed one = messages_[to].front();
     messages_[to].pop_front();
     at(to).put(one.block);
-    at(to).give_back(one.left);
+    at(to).return_surplus(one.left);
     return one.block;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Blocks of shared memory for the payload of messages, which two processes pass to each other like a ball.
+/// Blocks of shared memory for the payload of messages, which two processes pass to each other.
 ///
 /// A block belongs to one of the two, which alone may write to it. It goes to the other one with the message that is in
 /// it, and the next message back is written into the block that has been read last. So the core that writes has the
@@ -81,7 +81,7 @@ class block_stack {
   void put(index one) noexcept { stack_[size_++] = one; }
 
   /// Gives blocks back if the other process has only `left`. Returns whether it has given any.
-  bool give_back(std::uint32_t left) noexcept {
+  bool return_surplus(std::uint32_t left) noexcept {
     if (left > layout_.count / 4) [[likely]]
       return false;
     look_for_returned();

@@ -161,7 +161,7 @@ class ring_reader {
     if (bytes > ring_record::short_bytes) {
       const payload_place place = place_of(records_[number_ % ring_layout::records]);
       blocks_->put(place.block);
-      has_given = blocks_->give_back(place.left);
+      has_given = blocks_->return_surplus(place.left);
     }
     ++number_;
     if (number_ - reported_ < ring_layout::records / 4) return has_given;
