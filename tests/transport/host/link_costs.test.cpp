@@ -7,6 +7,7 @@
 #include <hocket/transport/link_costs.hpp>
 #include <hocket/transport/link_costs_text.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -93,11 +94,13 @@ TEST_CASE("two ranks measure plausible times, or report that they were disturbed
 TEST_CASE("a rank whose partner comes after it has given up reports that it was disturbed") {
   const aligned_memory a = zeroed(), b = zeroed();
   host::measured_links late;
+  std::atomic<bool> is_over{false};  // relaxed: the thread sanitizer must not take it for a synchronization
   std::thread partner([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the other one waits 20 ms
+    while (!is_over.load(std::memory_order_relaxed)) std::this_thread::yield();
     late = host::measure_links({b.get(), a.get(), ::getpid(), false});
   });
   const host::measured_links found = host::measure_links({a.get(), b.get(), ::getpid(), true});
+  is_over.store(true, std::memory_order_relaxed);
   partner.join();
   CHECK(!found.is_valid);
   CHECK(!late.is_valid);

@@ -238,7 +238,7 @@ TEST_CASE("a sender is at most a ring ahead, and continues when the receiver tak
   }
 }
 
-TEST_CASE("a rank goes on sending while it leaves messages that have all blocks of the peer") {
+TEST_CASE("a rank continues to send while it leaves messages that have all blocks of the peer") {
   const std::size_t size = GENERATE(std::size_t{500}, std::size_t{16'384}, std::size_t{1'000'000});
   ranks all(2, way::slices, host::ring_layout::for_ranks(5000));  // fewer blocks than records
   std::deque<message> left;

@@ -9,8 +9,8 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan {
 
 /// In round k, rank r exchanges blocks with rank k-r (modulo p), which may be the rank itself. p-1 messages per rank.
-/// A rank sends up to 8 rounds ahead of what it receives, so that ranks which share a core do not take turns in each
-/// round.
+/// A rank sends up to 8 rounds ahead of what it receives. So ranks that share a core wait for each other once, not in
+/// each round.
 struct pairwise_all_to_all {
   /// Correct also if `in` and `out` are the same memory: a received block waits in scratch until the old one is sent.
   /// Then each rank has one partner at a time.

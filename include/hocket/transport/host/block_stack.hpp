@@ -47,7 +47,7 @@ struct alignas(platform::cache_line) returned_blocks {
   alignas(platform::cache_line) std::array<std::uint16_t, 2 * block_layout::most> indices;
 };
 
-/// The blocks that belong to this process, of those that it shares with one other. Not thread-safe.
+/// The blocks that belong to this process, among those that two processes share. Not thread-safe.
 class block_stack {
  public:
   using index = std::uint16_t;
@@ -76,11 +76,12 @@ class block_stack {
   std::byte* at(index one) const noexcept {
     return one < layout_.count ? low_ + one * layout_.stride() : high_ + (one - layout_.count) * layout_.stride();
   }
-  /// Removes the block that was added last, of which there must be one.
+  /// Removes and returns the block that was added last. `size()` must not be 0.
   index take() noexcept { return stack_[--size_]; }
   void put(index one) noexcept { stack_[size_++] = one; }
 
-  /// Gives blocks back if the other process has only `left`. Returns whether it has given any.
+  /// Returns the blocks beyond the first number if the other process has few: only `left`. The result tells whether it
+  /// has returned any.
   bool return_surplus(std::uint32_t left) noexcept {
     if (left > layout_.count / 4) [[likely]]
       return false;
@@ -104,8 +105,8 @@ class block_stack {
   returned_blocks* out_ = nullptr;
   block_layout layout_;
   std::uint32_t size_ = 0;
-  std::uint32_t seen_ = 0;   ///< of those that came back
-  std::uint32_t given_ = 0;  ///< back
+  std::uint32_t seen_ = 0;   ///< number of returned blocks that this process has added
+  std::uint32_t given_ = 0;  ///< number of blocks that this process has returned
   std::array<index, 2 * block_layout::most> stack_{};
 };
 

@@ -100,7 +100,7 @@ class messages {
     std::size_t unasked_bytes = 0;                                   ///< written without a grant since the last grant
     std::size_t unanswered = 0;                                      ///< of these, number that need the peer's reply
     std::pmr::deque<long_send*> writing;                             ///< whose slices this rank writes, one by one
-    unsigned vain_polls = 0;                                         ///< that found no room or no reply, in sequence
+    unsigned useless_polls = 0;                                      ///< that found no room or no reply, in sequence
     std::pmr::deque<std::pair<record_kind, std::uint32_t>> replies;  ///< for which there was no room
     std::pmr::unordered_map<std::uint32_t, long_receive*> receiving_slices;  ///< long messages whose slices come
     /// Messages without a receive, by channel and tag.
@@ -298,7 +298,7 @@ class messages {
     if (!with.early.empty() || !with.replies.empty()) [[unlikely]]
       return false;
     take(with.in.payload(*head, bytes));
-    with.vain_polls = 0;
+    with.useless_polls = 0;
     take_head(with, bytes);
     return true;
   }
@@ -311,9 +311,9 @@ class messages {
     return true;
   }
 
-  /// Makes the next `progress`, before a sleep, store messages that this rank would otherwise soon receive directly.
-  void stop_hesitating() noexcept {
-    for (peer_rings& each : peers_) each.vain_polls = patience;
+  /// Makes the next `progress` store messages that arrive before a reply at once. Call it before a sleep.
+  void store_without_delay() noexcept {
+    for (peer_rings& each : peers_) each.useless_polls = polls_before_storing;
   }
 
   /// Continues the long messages that this rank sends, and sends replies for which there was no room.
@@ -357,7 +357,7 @@ class messages {
   /// Takes the part that `next_part` returned. Returns whether it was the last.
   bool finish_part(receiving& state, int peer, std::size_t bytes) {
     peer_rings& with = at(peer);
-    with.vain_polls = 0;
+    with.useless_polls = 0;
     state.received_ += state.part_;
     const bool is_last = state.received_ == bytes;
     if (state.from_ == receiving::source::ring) take_head(with, bytes);
@@ -375,7 +375,7 @@ class messages {
   static constexpr std::size_t most_stored_bytes = std::size_t{4} << 20;
   static constexpr std::uint32_t most_slices_ahead = 8;  ///< of what this rank has read, in an exchange
   /// After so many polls, this rank stores messages which it then has to copy once more.
-  static constexpr unsigned patience = 64;
+  static constexpr unsigned polls_before_storing = 64;
 
   static std::size_t index(int peer) noexcept { return static_cast<std::size_t>(peer); }
   peer_rings& at(int peer) noexcept { return peers_[index(peer)]; }
@@ -410,7 +410,7 @@ class messages {
       const ring_record* const head = with.in.next();
       if (head == nullptr) break;
       const bool is_long = head->kind() == record_kind::announcement || head->kind() == record_kind::slice;
-      if (is_long && ++with.vain_polls < patience) break;
+      if (is_long && ++with.useless_polls < polls_before_storing) break;
       keep(with, *head);
     }
     write_slices(with);
@@ -432,7 +432,7 @@ class messages {
 
   /// The peer may have sent all blocks in messages that this rank does not receive yet. If that lasts, stores these.
   void make_room(peer_rings& with) {
-    if (++with.vain_polls < patience) return;
+    if (++with.useless_polls < polls_before_storing) return;
     while (with.blocks.size() == 0) {
       const ring_record* const head = with.in.next();
       if (head == nullptr) return;

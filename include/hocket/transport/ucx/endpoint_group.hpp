@@ -253,7 +253,7 @@ class endpoint_group {
   bool sleeps() const noexcept { return on_host_ != nullptr; }
   bool may_sleep() const noexcept { return on_host_ != nullptr && !links_->waiting(); }
   void announce_sleep() noexcept {
-    on_host_->stop_hesitating();
+    on_host_->store_without_delay();
     on_host_->sleep().announce();
   }
   void sleep() noexcept { on_host_->sleep().sleep(); }
