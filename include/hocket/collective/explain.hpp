@@ -8,7 +8,7 @@
 #include <hocket/collective/host/call_settings.hpp>
 #include <hocket/collective/host/effective_operation.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/not_understood.hpp>

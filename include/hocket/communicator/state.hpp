@@ -17,9 +17,9 @@
 #include <hocket/communicator/call_log.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/flight_recorder.hpp>
-#include <hocket/communicator/last_call.hpp>
 #include <hocket/communicator/message_numbers.hpp>
 #include <hocket/communicator/message_order.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/spinning.hpp>
 #include <hocket/communicator/tag_allocator.hpp>
 #include <hocket/communicator/traffic.hpp>
@@ -273,7 +273,7 @@ class communicator_state {
 
   // ── Choice ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  last_call& last() noexcept { return last_; }
+  remembered_calls& remembered() noexcept { return remembered_; }
 
   /// Objects that calls cache for later calls. Destroyed after the endpoints, when no more data can be read or sent.
   attribute_cache& attributes() noexcept { return attributes_; }
@@ -366,7 +366,7 @@ class communicator_state {
   std::array<growing_buffer, transport::window> scratch_;
   std::vector<growing_buffer> spare_;
   std::array<std::vector<growing_buffer>, transport::window> receive_buffers_;
-  last_call last_;
+  remembered_calls remembered_;
   active_operations<operation> active_;
   message_order sends_, receives_;
   call_log calls_;

@@ -4,10 +4,12 @@
 ///
 /// For a few bytes, making a machine and driving it takes longer than the communication. This loop performs the same
 /// actions of the same plan in the same order, so a rank that uses it and a rank that uses a machine fit together. If a
-/// message is late, or an action is not for it, it stops between two actions, and a machine continues from there.
+/// message is late, it stops between two actions, and a machine continues from there.
 #pragma once
 
 #include <hocket/communicator/message_numbers.hpp>
+#include <hocket/communicator/planned_call.hpp>
+#include <hocket/communicator/short_plan.hpp>
 #include <hocket/communicator/spinning.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/cpu.hpp>
@@ -20,58 +22,114 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// Returns the length up to which messages of `state` can be sent and received without a machine now; 0 if none can.
-/// Endpoints that pace or observe steps need a machine.
+/// Returns whether messages of `state` can be sent and received without a machine now. Endpoints that pace or observe
+/// steps need a machine.
 template <class State>
-std::size_t direct_bytes(const State& state) noexcept {
+bool can_run_directly(const State& state) noexcept {
   using endpoints_type = typename State::endpoints_type;
   if constexpr (!transport::sends_eagerly<endpoints_type> || transport::paces_steps<endpoints_type> ||
                 transport::observes_steps<endpoints_type> || transport::observes_operations<endpoints_type>) {
-    return 0;
+    return false;
   } else {
-    return state.active().empty() ? state.endpoints().eager_bytes() : 0;
+    return state.active().empty();
   }
 }
 
-/// One operation whose blocks have equal lengths, in host memory.
+/// Polls `is_done()` for about as long as a rank takes that is on time. Returns false if it takes longer.
+template <class State, class Done>
+bool await_briefly(State& state, const Done& is_done) {
+  constexpr int most_yields = 8;  // to other ranks on this core, before a machine waits with more checks
+  spinning& spin = state.spin();
+  for (int polls = spin.begin(); polls > 0; --polls) {
+    platform::pause();
+    if (!is_done()) continue;
+    spin.end(true);
+    return true;
+  }
+  spin.end(false);
+  for (int yields = spin.yields() ? most_yields : 0; yields > 0 && !spin.prefers_sleep(); --yields) {
+    spin.yield();
+    if (is_done()) return true;
+    if (state.aborted()) break;
+  }
+  return false;
+}
+
+/// Returns where `at` is in a buffer of the caller or in scratch, in bytes.
+inline std::size_t offset_of(const call_request& asked, const planned_call& planned, plan::region where,
+                             std::uint32_t at, int rank) noexcept {
+  const std::size_t before = where == plan::region::scratch ? at * planned.layout.largest_chunk()
+                             : where == plan::region::none
+                                 ? 0
+                                 : planned.layout.begin(at) - origin_of(asked.what.kind, where, planned.layout, rank);
+  return before * asked.element_size;
+}
+
+/// Returns the steps of a planned call on this rank. They are not usable if a message is too long, or the call needs
+/// more than copies and messages of consecutive elements.
+template <class State>
+short_plan short_plan_of(const State& state, const call_request& asked, const planned_call& planned) {
+  short_plan result;
+  if constexpr (transport::sends_eagerly<typename State::endpoints_type>) {
+    const bool is_plain = asked.lengths == block_lengths::equal && !asked.checksummed && !asked.on_device;
+    const std::size_t block = planned.layout.block_size();
+    const std::size_t most_bytes = state.endpoints().eager_bytes();
+    if (most_bytes == 0 || !is_plain) return result;
+    if (block > planned.segment_elements || block > most_bytes / asked.element_size) return result;
+    const plan::shape shape = planned.plan.shape(state.size());
+    if (shape.lanes != 1 || shape.peer_pointers) return result;
+    const unsigned length = planned.plan.length(state.size(), state.rank(), 0);
+    if (length > short_plan::most_steps) return result;
+    result.scratch_bytes = shape.scratch * planned.layout.largest_chunk() * asked.element_size;
+    result.steps.reserve(length);
+    for (unsigned i = 0; i < length; ++i) {
+      const plan::action what = planned.plan.at(state.size(), state.rank(), 0, i);
+      const std::size_t count = what.count == 0 ? 0 : planned.layout.chunks(what.chunk, what.count).size;
+      if (what.kind > plan::action_kind::receive_reduce || count * asked.element_size > most_bytes) return result;
+      result.steps.push_back({.kind = what.kind,
+                              .from = what.from,
+                              .to = what.to,
+                              .message_first = what.message_first,
+                              .channel = what.channel,
+                              .peer = what.peer,
+                              .count = static_cast<std::uint32_t>(count),
+                              .bytes = count * asked.element_size,
+                              .from_at = offset_of(asked, planned, what.from, what.from_at, state.rank()),
+                              .to_at = offset_of(asked, planned, what.to, what.to_at, state.rank())});
+    }
+    result.is_usable = true;
+  }
+  return result;
+}
+
+/// One operation in host memory.
 template <class State>
 class direct_run {
  public:
-  /// The arguments must outlive the object. `most_bytes`: see `direct_bytes`. `signature`: of the call and all before it.
-  direct_run(State& state, std::size_t most_bytes, const plan::any_algorithm& plan, const plan::layout& layout,
-             const kernel::element_kernel& kernel, const void* operation, const std::byte* in, std::byte* out,
-             std::uint32_t sequence, std::uint32_t signature) noexcept
-      : state_(state), most_bytes_(most_bytes), plan_(plan), layout_(layout), kernel_(kernel), operation_(operation),
-        sequence_(sequence), signature_(signature), in_(in), out_(out) {
-    const plan::collective_kind kind = plan.collective().kind;
-    in_origin_ = origin_of(kind, plan::region::in, layout, state.rank());
-    out_origin_ = origin_of(kind, plan::region::out, layout, state.rank());
+  /// The arguments must outlive the object. `signature`: of the call and all before it.
+  direct_run(State& state, const short_plan& plan, const kernel::element_kernel& kernel, const void* operation,
+             const std::byte* in, std::byte* out, std::uint32_t sequence, std::uint32_t signature)
+      : state_(state), plan_(plan), kernel_(kernel), operation_(operation), sequence_(sequence), signature_(signature),
+        in_(const_cast<std::byte*>(in)), out_(out) {
+    if (plan.scratch_bytes > 0) scratch_ = state.scratch(sequence % transport::window).get(plan.scratch_bytes);
   }
 
-  /// Performs actions until one must wait for long. Calls `before_waiting()` once, before the first wait or at the end.
-  /// Returns true if the plan is complete; otherwise `position()` is the first action that has not been performed.
+  /// Performs steps until one must wait for long. Calls `before_waiting()` once, before the first wait or at the end.
+  /// Returns true if all are done; otherwise `position()` is the first that is not.
   template <class BeforeWaiting>
-  bool run(BeforeWaiting before_waiting) {
-    const plan::shape shape = plan_.shape(state_.size());
-    if (shape.lanes != 1 || shape.peer_pointers) return false;
-    if (shape.scratch > 0) {
-      slot_bytes_ = layout_.largest_chunk() * kernel_.size;
-      scratch_ = state_.scratch(sequence_ % transport::window).get(shape.scratch * slot_bytes_);
-    }
-    const unsigned length = plan_.length(state_.size(), state_.rank(), 0);
+  bool run(const BeforeWaiting& before_waiting) {
     bool has_waited = false;
-    for (; position_ < length; ++position_) {
-      const plan::action what = plan_.at(state_.size(), state_.rank(), 0, position_);
-      if (perform(what)) continue;
-      if (!is_receive(what)) return false;
-      if (!has_waited) before_waiting();
-      has_waited = true;
-      if (!wait(what)) return false;
+    for (const auto length = static_cast<unsigned>(plan_.steps.size()); position_ < length; ++position_) {
+      const short_step& step = plan_.steps[position_];
+      if (perform(step)) continue;
+      if (step.kind == plan::action_kind::send) return false;
+      if (!std::exchange(has_waited, true)) before_waiting();
+      if (!await_briefly(state_, [&] { return receive(step); })) return false;
     }
     if (!has_waited) before_waiting();
     return true;
@@ -80,101 +138,63 @@ class direct_run {
   unsigned position() const noexcept { return position_; }
 
  private:
-  static constexpr int most_yields = 8;  ///< to other ranks on this core, before a machine waits with more checks
-
-  /// Polls until a receive is done. Returns false if it takes long.
-  bool wait(const plan::action& what) {
-    spinning& spin = state_.spin();
-    for (int polls = spin.begin(); polls > 0; --polls) {
-      platform::pause();
-      if (!perform(what)) continue;
-      spin.end(true);
-      return true;
-    }
-    spin.end(false);
-    for (int yields = spin.yields() ? most_yields : 0; yields > 0 && !spin.prefers_sleep(); --yields) {
-      spin.yield();
-      if (perform(what)) return true;
-      if (state_.aborted()) break;
-    }
-    return false;
-  }
-
-  static bool is_receive(const plan::action& what) noexcept {
-    return what.kind == plan::action_kind::receive || what.kind == plan::action_kind::receive_reduce;
-  }
-
-  HOCKET_ALWAYS_INLINE bool perform(const plan::action& what) {
-    const std::size_t count = what.count == 0 ? 0 : layout_.chunks(what.chunk, what.count).size;
-    const std::size_t bytes = count * kernel_.size;
-    switch (what.kind) {
-      case plan::action_kind::copy: {
-        const std::byte* const from = place(what.from, what.from_at);
-        std::byte* const to = place(what.to, what.to_at);
-        if (bytes > 0 && from != to) kernel_.copy(to, from, bytes);
-        return true;
-      }
-      case plan::action_kind::send: return bytes <= most_bytes_ && send(what, bytes);
+  HOCKET_ALWAYS_INLINE bool perform(const short_step& step) {
+    switch (step.kind) {
+      case plan::action_kind::send: return send(step);
       case plan::action_kind::receive:
-      case plan::action_kind::receive_reduce: return bytes <= most_bytes_ && receive(what, count, bytes);
-      default: return false;
+      case plan::action_kind::receive_reduce: return receive(step);
+      default: copy(step); return true;
     }
   }
 
-  std::byte* place(plan::region where, std::uint32_t at) const noexcept {
-    switch (where) {
-      case plan::region::in: return const_cast<std::byte*>(in_) + (layout_.begin(at) - in_origin_) * kernel_.size;
-      case plan::region::out: return out_ + (layout_.begin(at) - out_origin_) * kernel_.size;
-      case plan::region::scratch: return scratch_ + at * slot_bytes_;
-      default: return nullptr;
-    }
+  std::byte* place(plan::region where, std::size_t offset) const noexcept {
+    return (where == plan::region::in ? in_ : where == plan::region::out ? out_ : scratch_) + offset;
   }
 
-  HOCKET_ALWAYS_INLINE bool send(const plan::action& what, std::size_t bytes) {
-    transport::message_id id{sequence_, what.channel};
-    std::uint8_t& number = state_.numbers().sent(what.peer, id);
+  void copy(const short_step& step) {
+    const std::byte* const from = place(step.from, step.from_at);
+    std::byte* const to = place(step.to, step.to_at);
+    if (step.bytes > 0 && from != to) kernel_.copy(to, from, step.bytes);
+  }
+
+  HOCKET_ALWAYS_INLINE bool send(const short_step& step) {
+    transport::message_id id{sequence_, step.channel};
+    std::uint8_t& number = state_.numbers().sent(step.peer, id);
     id.signature = message_signature(signature_, number);
-    if (!state_.endpoints().send_eagerly(what.peer, id, place(what.from, what.from_at), bytes)) return false;
+    if (!state_.endpoints().send_eagerly(step.peer, id, place(step.from, step.from_at), step.bytes)) return false;
     ++number;
-    state_.moved().sent += bytes;
+    state_.moved().sent += step.bytes;
     return true;
   }
 
-  HOCKET_ALWAYS_INLINE bool receive(const plan::action& what, std::size_t count, std::size_t bytes) {
-    transport::message_id id{sequence_, what.channel};
-    std::uint8_t& expected = state_.numbers().received(what.peer, id);
+  HOCKET_ALWAYS_INLINE bool receive(const short_step& step) {
+    transport::message_id id{sequence_, step.channel};
+    std::uint8_t& expected = state_.numbers().received(step.peer, id);
     id.signature = message_signature(signature_, expected);
-    std::byte* const to = place(what.to, what.to_at);
-    const bool combines = what.kind == plan::action_kind::receive_reduce;
-    const std::byte* const from = combines ? place(what.from, what.from_at) : nullptr;
     const auto take = [&](const std::byte* message) {
-      if (!combines) {
-        if (bytes > 0) kernel_.copy(to, message, bytes);
-      } else if (what.message_first) {
-        kernel_.combine_two(operation_, to, message, from, count);
+      std::byte* const to = place(step.to, step.to_at);
+      if (step.kind == plan::action_kind::receive) {
+        if (step.bytes > 0) kernel_.copy(to, message, step.bytes);
+      } else if (step.message_first) {
+        kernel_.combine_two(operation_, to, message, place(step.from, step.from_at), step.count);
       } else {
-        kernel_.combine_two(operation_, to, from, message, count);
+        kernel_.combine_two(operation_, to, place(step.from, step.from_at), message, step.count);
       }
     };
-    if (!state_.endpoints().receive_eagerly(what.peer, id, bytes, take)) return false;
+    if (!state_.endpoints().receive_eagerly(step.peer, id, step.bytes, take)) return false;
     ++expected;
     return true;
   }
 
   State& state_;
-  const std::size_t most_bytes_;
-  const plan::any_algorithm& plan_;
-  const plan::layout& layout_;
+  const short_plan& plan_;
   const kernel::element_kernel& kernel_;
   const void* const operation_;
   const std::uint32_t sequence_;
   const std::uint32_t signature_;
-  const std::byte* const in_;
+  std::byte* const in_;
   std::byte* const out_;
-  std::size_t in_origin_ = 0;
-  std::size_t out_origin_ = 0;
   std::byte* scratch_ = nullptr;
-  std::size_t slot_bytes_ = 0;
   unsigned position_ = 0;
 };
 

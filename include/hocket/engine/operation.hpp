@@ -5,7 +5,7 @@
 
 #include <hocket/communicator/active_operations.hpp>
 #include <hocket/communicator/call_log.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/text.hpp>

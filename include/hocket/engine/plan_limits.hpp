@@ -4,7 +4,7 @@
 /// chunks; a plan with others would read or write memory outside the call's buffers.
 #pragma once
 
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/engine/binding.hpp>

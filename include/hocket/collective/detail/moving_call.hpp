@@ -8,7 +8,7 @@
 #include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/host/move.hpp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/device_buffer.hpp>

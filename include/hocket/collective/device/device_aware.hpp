@@ -15,7 +15,7 @@
 #include <hocket/collective/host/host_operation.hpp>
 #include <hocket/collective/host/impl/call.ipp>
 #include <hocket/communicator/communicator.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>

@@ -11,7 +11,7 @@
 #include <hocket/collective/device/memory.hpp>
 #include <hocket/collective/host/impl/point_to_point.ipp>
 #include <hocket/collective/host/point_to_point.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>

@@ -6,7 +6,7 @@
 /// from the communicator, so that the caller may destroy the counts when the call has been made.
 #pragma once
 
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <hocket/collective/host/call_settings.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/engine/binding.hpp>

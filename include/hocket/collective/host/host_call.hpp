@@ -5,7 +5,7 @@
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/text.hpp>

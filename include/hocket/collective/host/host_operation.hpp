@@ -5,7 +5,7 @@
 
 #include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/host/host_call.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>

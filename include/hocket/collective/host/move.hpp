@@ -6,7 +6,7 @@
 
 #include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/host/host_call.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/kernel/host/element_kernel.hpp>

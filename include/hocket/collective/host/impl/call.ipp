@@ -11,7 +11,7 @@
 #include <hocket/collective/host/host_operation.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/communicator/communicator_guard.hpp>
-#include <hocket/communicator/last_call.hpp>
+#include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -173,10 +173,17 @@ plan::any_algorithm choose_plan(State& state, const call_request& asked, const c
   return selection::table(query_of(state, asked)).best().make(asked.what.root);
 }
 
+/// Returns whether nothing keeps a call from beginning: no failure, abort, stop, or message of a peer about one.
+template <class State>
+bool may_begin(State& state, stop_query stop) {
+  return state.usable() && !state.flagged() && !state.endpoints().has_control_message() &&
+         state.open_inquiries().empty() && !stop();
+}
+
 /// Returns why no call may begin; no failure if one may. A call that was stopped before it began revokes the
 /// communicator like any other failed call, because its peers may have begun it.
 template <class State>
-outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
+HOCKET_COLD outcome reason_to_refuse(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
   outcome refused = poll_control_messages(state, nowhere);
   const auto cancelled = [&] { return state.aborted() || stop(); };
@@ -191,21 +198,29 @@ outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds t
   return refused;
 }
 
+/// The same, quick if one may.
+template <class State>
+outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
+  if (may_begin(state, stop)) [[likely]]
+    return {};
+  return reason_to_refuse(state, stop, timeout);
+}
+
+/// Returns why this call may not begin, whatever its arguments.
+template <class State>
+outcome refuse_early(State& state, const call_settings& settings, std::chrono::nanoseconds timeout) {
+  outcome refused = refuse_if_over(state, settings.stop, timeout);
+  if (!refused.failed() && settings.has_negative_timeout()) refused = negative_timeout(timeout);
+  return refused;
+}
+
 /// Chooses the plan of a call and derives its layout and signature. Independent of the element type, so that it is
 /// compiled once for all types.
 template <class State>
-planned_call plan_call(State& state, const call_request& asked, const call_settings& settings, outcome& refused) {
-  const bool named = settings.algorithm != nullptr;
-  if (!named) {
-    if (const planned_call* const known = state.last().find(asked)) return *known;
-  }
+planned_call make_plan(State& state, const call_request& asked, const call_settings& settings, failure& fail) {
   planned_call result;
-  failure fail;
   result.plan = choose_plan(state, asked, settings, fail);
-  if (fail) {
-    refused = std::move(fail);
-    return result;
-  }
+  if (fail) return result;
   const bool equal = asked.lengths == block_lengths::equal;
   if (equal && result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
   if (asked.in_place) result.plan = result.plan.for_in_place();
@@ -219,30 +234,49 @@ planned_call plan_call(State& state, const call_request& asked, const call_setti
   if (HOCKET_MISMATCH_DETECTION && asked.checksummed) result.signature = mix(result.signature, 1);
   // The caller may pass the number of pieces: double_tree(pieces).
   const std::uint32_t chunks_per_block = result.layout.chunks_per_block();
-  if (HOCKET_MISMATCH_DETECTION && named && chunks_per_block > 1)
+  if (HOCKET_MISMATCH_DETECTION && settings.algorithm != nullptr && chunks_per_block > 1)
     result.signature = mix(result.signature, chunks_per_block);
   result.signature = with_agreement(result.signature, asked.agreement);
-  if (!named) state.last().remember(asked, result);
   return result;
 }
 
-/// Checks a call and plans it. `Call` is `host_call` or a spec for device memory. A call that divides its vector into
-/// parts itself has `divide`, which adapts the plan.
+/// Plans a call that is not remembered, and remembers it. Returns null, and sets `refused`, if that fails.
+template <class State>
+HOCKET_NO_INLINE const remembered_call* plan_new_call(State& state, const call_request& asked,
+                                                      const call_settings& settings, outcome& refused) {
+  failure fail;
+  planned_call planned = make_plan(state, asked, settings, fail);
+  if (fail) {
+    refused = std::move(fail);
+    return nullptr;
+  }
+  short_plan steps = short_plan_of(state, asked, planned);
+  auto& calls = state.remembered();
+  remembered_call& made = settings.algorithm != nullptr ? calls.place_for_named() : calls.place_for(asked);
+  made = {asked, std::move(planned), std::move(steps)};
+  return &made;
+}
+
+/// Checks a call and plans it. `Call` is `host_call` or a spec for device memory. Returns null, and sets `refused`, if the
+/// call can't run. The result is valid until another call is planned.
 template <class Call, class State>
-planned_call plan_checked(State& state, const Call& what, const call_settings& settings, outcome& refused) {
-  const std::chrono::nanoseconds timeout = timeout_of(state, settings);
-  refused = refuse_if_over(state, settings.stop, timeout);
-  if (!refused.failed() && settings.has_negative_timeout()) refused = negative_timeout(timeout);
+const remembered_call* plan_checked(State& state, const Call& what, const call_settings& settings, outcome& refused) {
+  refused = refuse_early(state, settings, timeout_of(state, settings));
   if (!refused.failed()) refused = what.check(state);
-  if (refused.failed()) return {};
+  if (refused.failed()) return nullptr;
   call_request asked = what.asked(state);
   asked.checksummed = settings.checksummed;
   asked.has_repeatable_choice = settings.has_repeatable_choice;
   asked.agreement = settings.agreement;
-  planned_call whole = plan_call(state, asked, settings, refused);
-  if constexpr (requires { what.divide(whole); }) {
-    if (!refused.failed()) what.divide(whole);
-  }
+  const remembered_call* const known = settings.algorithm == nullptr ? state.remembered().find(asked) : nullptr;
+  return known != nullptr ? known : plan_new_call(state, asked, settings, refused);
+}
+
+/// Returns the plan of a call. A call that divides its vector into parts itself has `divide`, which adapts the plan.
+template <class Call>
+planned_call plan_for(const Call& what, const remembered_call& known) {
+  planned_call whole = known.planned;
+  if constexpr (requires { what.divide(whole); }) what.divide(whole);
   return whole;
 }
 
@@ -266,7 +300,7 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
 
 /// Returns whether `run` has completed. If the caller's operation throws, `thrown` is set.
 template <class Run, class Log>
-bool complete_directly(Run& run, Log log, [[maybe_unused]] failure& thrown) {
+bool complete_directly(Run& run, const Log& log, [[maybe_unused]] std::optional<failure>& thrown) {
 #if HOCKET_HAS_EXCEPTIONS
   try {
     return run.run(log);
@@ -279,59 +313,54 @@ bool complete_directly(Run& run, Log log, [[maybe_unused]] failure& thrown) {
 #endif
 }
 
+/// The part of a call that has been performed without an operation state.
+struct direct_part {
+  bool has_begun = false;
+  std::uint32_t sequence = 0;
+  std::uint32_t signature = 0;  ///< of the call and all before it
+  unsigned performed = 0;       ///< steps
+  log_entry entry;
+  std::optional<failure> thrown;  ///< by the caller's operation
+};
+
 /// Tries to complete a call without an operation state: see engine/direct_run.hpp. Returns whether that succeeded.
-/// Otherwise `planned` gets what remains of the call, if it has begun, and `entry` its log entry; `thrown` is set if the
-/// call has failed.
 template <class State>
-bool run_directly(State& state, const host_call& what, planned_call& planned, const call_settings& settings,
-                  const call_site& call, log_entry& entry, failure& thrown) {
-  const bool is_plain = what.prepares == nullptr && what.blocks.lengths == block_lengths::equal &&
-                        !planned.checksummed && settings.observer.on_step == nullptr;
-  const std::size_t block = planned.layout.block_size();
-  const std::size_t most_bytes = direct_bytes(state);
-  if (compares_first || !is_plain || block > planned.segment_elements || most_bytes == 0) return false;
-  if (block * what.element_kernel->size > most_bytes) return false;
-  const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
-  const std::uint32_t signature = state.calls().extend_history(planned.signature);
-  direct_run<State> run(state, most_bytes, planned.plan, planned.layout, *what.element_kernel, what.operation.data,
-                        what.in, what.out, sequence, signature);
+bool run_directly(State& state, const host_call& what, const remembered_call& known, const call_settings& settings,
+                  const call_site& call, direct_part& part) {
+  const bool is_plain = what.prepares == nullptr && settings.observer.on_step == nullptr;
+  if (compares_first || !known.steps.is_usable || !is_plain || !can_run_directly(state)) return false;
+  const planned_call& planned = known.planned;
+  part.has_begun = true;
+  part.sequence = state.take_sequence();
+  const std::uint32_t history = state.calls().history();
+  part.signature = state.calls().extend_history(planned.signature);
+  direct_run<State> run(state, known.steps, *what.element_kernel, what.operation.data, what.in, what.out, part.sequence,
+                        part.signature);
   bool is_logged = false;
   const auto log = [&] {
-    state.calls().add_brief({sequence, 1, planned.signature, history, call.operation, planned.types,
-                             planned.plan.name(), block, planned.plan.collective().root, call.site});
+    state.calls().add_brief({part.sequence, 1, planned.signature, history, call.operation, planned.types,
+                             planned.plan.name(), planned.layout.block_size(), what.what.root, call.site});
     is_logged = true;  // last, because the first entry allocates memory
   };
-  if (complete_directly(run, log, thrown)) {
-    state.complete(sequence);
+  if (complete_directly(run, log, part.thrown)) {
+    state.complete(part.sequence);
     return true;
   }
   if (!is_logged) log();
-  entry = reopen(state.calls());
-  planned.signature = signature;
-  planned.is_part = true;
-  planned.part_number = sequence;
-  planned.performed = run.position();
+  part.entry = reopen(state.calls());
+  part.performed = run.position();
   return false;
 }
 
-/// Runs a call. The calling thread must have entered the communicator.
+/// Completes a call by an operation state. `part` has been performed.
 template <class Call, class State>
-outcome run_inside(State& state, const Call& what, const call_settings& settings, const call_site& call) {
-  outcome refused;
-  planned_call planned = plan_checked(state, what, settings, refused);
-  if (refused.failed()) return refuse(state, refused.cause(), call);
-  log_entry entry;
-  if constexpr (std::is_same_v<Call, host_call> && transport::sends_eagerly<typename State::endpoints_type>) {
-    failure thrown;
-    if (run_directly(state, what, planned, settings, call, entry, thrown)) return {};
-    if (thrown) [[unlikely]] {
-      const auto locate = [&](error_context& at) {
-        at.sequence = planned.part_number;
-        at.step = static_cast<int>(planned.performed);
-      };
-      locate(thrown.context);
-      return end_failed_call(state, std::move(thrown), call, locate);
-    }
+outcome run_by_operation_state(State& state, const Call& what, planned_call planned, const direct_part& part,
+                               const call_settings& settings, const call_site& call) {
+  if (part.has_begun) {
+    planned.signature = part.signature;
+    planned.is_part = true;
+    planned.part_number = part.sequence;
+    planned.performed = part.performed;
   }
   const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
   asserted_operation_state<State, typename Call::template operation_state<State>> operation_state(state, what, planned,
@@ -340,10 +369,30 @@ outcome run_inside(State& state, const Call& what, const call_settings& settings
   const auto locate = [&](error_context& at) { operation_state.locate(at); };
   return if_memory_lasts(state, call, locate, [&] {
     const bool over = operation_state.poll() == machine_status::done;
-    if (!planned.is_part) entry = log_call(state, first, history, planned, call, over);
-    operation_state.set_entry(entry);
+    operation_state.set_entry(part.has_begun ? part.entry : log_call(state, first, history, planned, call, over));
     return drive(state, operation_state, settings.stop, call);
   });
+}
+
+/// Runs a call. The calling thread must have entered the communicator.
+template <class Call, class State>
+outcome run_inside(State& state, const Call& what, const call_settings& settings, const call_site& call) {
+  outcome refused;
+  const remembered_call* const known = plan_checked(state, what, settings, refused);
+  if (known == nullptr) return refuse(state, refused.cause(), call);
+  direct_part part;
+  if constexpr (std::is_same_v<Call, host_call> && transport::sends_eagerly<typename State::endpoints_type>) {
+    if (run_directly(state, what, *known, settings, call, part)) return {};
+    if (part.thrown) [[unlikely]] {
+      const auto locate = [&](error_context& at) {
+        at.sequence = part.sequence;
+        at.step = static_cast<int>(part.performed);
+      };
+      locate(part.thrown->context);
+      return end_failed_call(state, *std::move(part.thrown), call, locate);
+    }
+  }
+  return run_by_operation_state(state, what, plan_for(what, *known), part, settings, call);
 }
 
 template <class Call, class Domain>
@@ -541,8 +590,9 @@ request start_call(const communicator<Domain>& comm, const Call& what, const cal
   using started_type = started<state_type, operation_state_type>;
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, next_number(*state), [&]() -> outcome {
-    const planned_call planned = plan_checked(*state, what, settings, refused);
-    if (refused.failed()) return refuse(*state, refused.cause(), call);
+    const remembered_call* const known = plan_checked(*state, what, settings, refused);
+    if (known == nullptr) return refuse(*state, refused.cause(), call);
+    const planned_call planned = plan_for(what, *known);
     const std::uint32_t first = state->last_sequence() + 1;
     const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false);
     pending = std::make_unique<started_type>(state, call, settings.stop, what, planned, settings.observer);

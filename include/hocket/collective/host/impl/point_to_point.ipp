@@ -9,6 +9,7 @@
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/message_order.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/engine/direct_run.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/transport/concept.hpp>
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
@@ -99,6 +101,12 @@ class message_exchange final : public operation {
   message_exchange(State& state, const message_spec& spec, bool on_device = false)
       : state_(state), spec_(spec), on_device_(on_device), turn_(state, spec), drained_(spec.to == no_peer) {}
 
+  /// Records that the message to the peer is in transit, and that its buffer is no longer needed.
+  void note_sent() noexcept {
+    turn_.note_sent();
+    drained_ = true;
+  }
+
   machine_status advance() override {
     const bool sent_now = send();
     const bool moved = receive() || sent_now;
@@ -153,6 +161,33 @@ HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_spec& spe
                               state.last_sequence(), call.site, call_times::from_now(over)});
 }
 
+/// Tries to complete short messages without an operation state, if no others are in flight and the peer is on time:
+/// making one and driving it would take longer than the communication. Returns whether that succeeded. `is_sent` is set
+/// once the message to the peer is in transit, and `entry` once the messages have a log entry.
+template <class State>
+bool exchange_directly(State& state, const message_spec& spec, const call_site& call, bool& is_sent, log_entry& entry) {
+  auto& endpoints = state.endpoints();
+  const std::size_t most_bytes = endpoints.eager_bytes();
+  if (!can_run_directly(state) || spec.out.size() > most_bytes || spec.in.size() > most_bytes || most_bytes == 0)
+    return false;
+  if (state.sends().size() > 0 || state.receives().size() > 0) return false;
+  const auto id = [&](std::uint32_t type) { return transport::message_id{spec.tag, spec.channel, type}; };
+  if (spec.to != no_peer) {
+    if (!endpoints.send_eagerly(spec.to, id(spec.sent_type), spec.out.data(), spec.out.size())) return false;
+    state.moved().sent += spec.out.size();
+    is_sent = true;
+  }
+  entry = log_message(state, spec, call, false);
+  const auto receive = [&] {
+    return endpoints.receive_eagerly(spec.from, id(spec.received_type), spec.in.size(), [&](const std::byte* message) {
+      if (!spec.in.empty()) std::memcpy(spec.in.data(), message, spec.in.size());
+    });
+  };
+  if (spec.from != no_peer && !receive() && !await_briefly(state, receive)) return false;
+  entry.ends(false);
+  return true;
+}
+
 /// A locator for messages, which have neither a sequence number nor steps.
 struct no_place {
   constexpr void operator()(error_context&) const noexcept {}
@@ -161,8 +196,7 @@ struct no_place {
 /// Checks a message in an entered communicator.
 template <class State, class Spec>
 outcome check_message(State& state, const Spec& spec, const call_settings& settings, const call_site& call) {
-  outcome refused = refuse_if_over(state, settings.stop, call.timeout);
-  if (!refused.failed() && settings.has_negative_timeout()) refused = negative_timeout(call.timeout);
+  outcome refused = refuse_early(state, settings, call.timeout);
   if (!refused.failed()) refused = spec.check(state);
   if (refused.failed()) return refuse(state, refused.cause(), call);
   return {};
@@ -180,11 +214,23 @@ outcome run_message(const communicator<Domain>& comm, const Spec& spec, const ca
   if (refused.failed()) return in_context(refused.cause(), state, call);
   return if_memory_lasts(state, call, no_place{}, [&] {
     if (outcome wrong = check_message(state, spec, settings, call); wrong.failed()) return wrong;
-    typename Spec::template operation_state<communicator_state<Domain>> operation_state(state, spec);
+    using state_type = communicator_state<Domain>;
+    log_entry entry;
+    bool is_sent = false;
+    constexpr bool may_be_direct =
+        std::is_same_v<Spec, message_spec> && transport::sends_eagerly<typename state_type::endpoints_type>;
+    if constexpr (may_be_direct) {
+      if (exchange_directly(state, spec, call, is_sent, entry)) return outcome();
+    }
+    typename Spec::template operation_state<state_type> operation_state(state, spec);
+    if constexpr (may_be_direct) {
+      if (is_sent) operation_state.note_sent();
+    }
     // The peer may read the memory of the operation state: it must not be destroyed before the peer is informed.
     return if_memory_lasts(state, call, no_place{}, [&] {
       const bool over = operation_state.poll() == machine_status::done;
-      operation_state.set_entry(log_message(state, spec.message(), call, over));
+      if (entry.what() == log_entry::kind::none) entry = log_message(state, spec.message(), call, over);
+      operation_state.set_entry(entry);
       return drive(state, operation_state, settings.stop, call);
     });
   });

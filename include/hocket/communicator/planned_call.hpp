@@ -3,18 +3,20 @@
 /// What a call asks for, and the plan that was chosen for it.
 ///
 /// Programs repeat equal calls. Selection takes more than 100 ns and is a pure function of the request, so a
-/// communicator caches the result of the last selection.
+/// communicator remembers the plans of a few calls.
 #pragma once
 
+#include <hocket/communicator/short_plan.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/plan/collective/barrier.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <memory>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -64,21 +66,41 @@ constexpr std::uint32_t segments_of(std::size_t block_elements, std::size_t segm
   return static_cast<std::uint32_t>(block_elements <= segment ? 1 : (block_elements + segment - 1) / segment);
 }
 
-/// The last call without a named algorithm, and its plan.
-class last_call {
+/// A call with its plan in two forms.
+struct remembered_call {
+  call_request asked;
+  planned_call planned;
+  short_plan steps;
+};
+
+/// Recent calls without a named algorithm: of those with equal hash, the last one.
+class remembered_calls {
  public:
-  /// Returns the plan of `asked`; null if it is not the remembered call.
-  const planned_call* find(const call_request& asked) const noexcept {
-    return known_ && known_->asked == asked ? &known_->planned : nullptr;
+  /// Returns the remembered call; null if there is none. Valid until the next call is remembered.
+  const remembered_call* find(const call_request& asked) const noexcept {
+    const remembered_call* const known = calls_[place_of(asked)].get();
+    return known != nullptr && known->asked == asked ? known : nullptr;
   }
-  void remember(const call_request& asked, const planned_call& planned) { known_ = pair{asked, planned}; }
+  /// Returns the place for a call that is not remembered.
+  remembered_call& place_for(const call_request& asked) { return made(calls_[place_of(asked)]); }
+  /// Returns the place for a call whose algorithm the caller has named. It is never found.
+  remembered_call& place_for_named() { return made(named_); }
 
  private:
-  struct pair {
-    call_request asked;
-    planned_call planned;
-  };
-  std::optional<pair> known_;
+  static constexpr std::size_t places = 8;
+
+  static std::size_t place_of(const call_request& asked) noexcept {
+    const std::uint64_t key = asked.block_elements ^ (std::uint64_t{asked.type_signature} << 32) ^
+                              static_cast<std::uint64_t>(asked.what.root);
+    return static_cast<std::size_t>(key * 0x9E37'79B9'7F4A'7C15U >> 61);  // Fibonacci hashing
+  }
+  static remembered_call& made(std::unique_ptr<remembered_call>& place) {
+    if (place == nullptr) place = std::make_unique<remembered_call>();
+    return *place;
+  }
+
+  std::array<std::unique_ptr<remembered_call>, places> calls_;
+  std::unique_ptr<remembered_call> named_;
 };
 
 }  // namespace detail
