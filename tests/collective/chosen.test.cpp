@@ -109,6 +109,7 @@ TEST_CASE("the tag of an algorithm selects the plan of the same name") {
                   [&](auto observed) { hocket::all_gather(comm, in, all, hocket::with(name, observed)); });
     };
     gathers(hocket::ring, plan::ring_all_gather{});
+    gathers(hocket::pairwise, plan::pairwise_all_gather{});
     gathers(hocket::direct, plan::direct_all_gather{});
     const auto swaps = [&](const auto& name, const plan::any_algorithm& expected) {
       check_named(me, expected, size,

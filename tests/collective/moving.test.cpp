@@ -27,7 +27,8 @@ const std::vector<std::size_t> block_sizes = {0, 1, 3, 8, 255, 1003, 40'001};
 
 template <class T>
 void check_all_gather(int ranks) {
-  const auto cases = pair_up({plan::ring_all_gather{}, plan::direct_all_gather{}}, block_sizes);
+  const auto cases =
+      pair_up({plan::ring_all_gather{}, plan::pairwise_all_gather{}, plan::direct_all_gather{}}, block_sizes);
   const auto own_block = [](int rank, std::span<T> whole, std::size_t block, std::size_t) {
     return std::pair(whole.subspan(static_cast<std::size_t>(rank) * block, block), whole);
   };

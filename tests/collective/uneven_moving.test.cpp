@@ -21,7 +21,7 @@ template <class T>
 void check_all_gather_v() {
   for (const int ranks : rank_counts) {
     check_uneven<T>(
-        ranks, {plan::ring_all_gather{}, plan::direct_all_gather{}}, moves_only{},
+        ranks, {plan::ring_all_gather{}, plan::pairwise_all_gather{}, plan::direct_all_gather{}}, moves_only{},
         [](thread_rank& me, std::span<const T> in, std::span<T> out, const lengths& counts, const auto& options) {
           hocket::all_gather_v(me.comm(), in, out, hocket::counts{counts}, options);
         });

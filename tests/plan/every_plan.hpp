@@ -38,6 +38,7 @@ void for_every_plan(int ranks, Visit visit) {
   visit(plan::recursive_halving_reduce_scatter{});
   visit(plan::direct_reduce_scatter{});
   visit(plan::ring_all_gather{});
+  visit(plan::pairwise_all_gather{});
   visit(plan::direct_all_gather{});
   visit(plan::pairwise_all_to_all{});
   visit(plan::direct_all_to_all{});

@@ -143,6 +143,7 @@ TEST_CASE("the proof rejects damaged plans of the other collectives") {
   check_mutants(plan::recursive_halving_reduce_scatter{});
   check_mutants(plan::direct_reduce_scatter{});
   check_mutants(plan::ring_all_gather{});
+  check_mutants(plan::pairwise_all_gather{});
   check_mutants(plan::direct_all_gather{});
   check_mutants(plan::pairwise_all_to_all{});
   check_mutants(plan::direct_all_to_all{});

@@ -58,6 +58,7 @@ void for_each_plan(Check check) {
   check(plan::any_algorithm(plan::recursive_halving_reduce_scatter{}));
   check(plan::any_algorithm(plan::direct_reduce_scatter{}));
   check(plan::any_algorithm(plan::ring_all_gather{}));
+  check(plan::any_algorithm(plan::pairwise_all_gather{}));
   check(plan::any_algorithm(plan::direct_all_gather{}));
   check(plan::any_algorithm(plan::pairwise_all_to_all{}));
   check(plan::any_algorithm(plan::direct_all_to_all{}));

@@ -178,6 +178,30 @@ TEST_CASE("messages that wait for their receivers cost more than reading directl
   CHECK(best(1 << 20) == "direct");
 }
 
+TEST_CASE("ranks of one host send to all others at once, except blocks longer than a cache; a network uses rings") {
+  const auto best = [](plan::collective_kind kind, std::size_t block, int ranks, bool on_host) {
+    const hocket::transport::link_costs costs{.message_latency = 4e-7,
+                                              .message_per_byte = 5e-11,
+                                              .flag_latency = 2e-7,
+                                              .load_per_byte = 6e-11,
+                                              .load_latency = 1e-3,
+                                              .fresh_load_per_byte = 1e-10,
+                                              .fresh_bytes = 128 * 1024};
+    return std::string(table({{kind, 0}, block, ranks, any_order, on_host, 0, costs}).best().name);
+  };
+  for (const int ranks : {3, 4, 8, 16}) {
+    INFO(ranks << " ranks");
+    for (const std::size_t block : {0U, 8U, 128U * 1024}) {
+      CHECK(best(plan::collective_kind::reduce_scatter, block, ranks, true) == "pairwise");
+      CHECK(best(plan::collective_kind::reduce_scatter, block, ranks, false) == "ring");
+      CHECK(best(plan::collective_kind::all_gather, block, ranks, true) == "pairwise");
+      CHECK(best(plan::collective_kind::all_gather, block, ranks, false) == "ring");
+    }
+    CHECK(best(plan::collective_kind::reduce_scatter, 1 << 20, ranks, true) == "pairwise");
+    CHECK(best(plan::collective_kind::all_gather, 1 << 20, ranks, true) == "ring");
+  }
+}
+
 TEST_CASE("a broadcast keeps the requested root") {
   for (const bool pointers : {false, true}) {
     query asked{{plan::collective_kind::broadcast, 3}, 1000, 5, any_order, pointers, 0, hocket::local::domain::costs()};

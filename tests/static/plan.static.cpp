@@ -21,6 +21,7 @@ static_assert(prove(plan::ring_reduce_scatter{}, 16));
 static_assert(prove(plan::pairwise_reduce_scatter{}, 16));
 static_assert(prove(plan::recursive_halving_reduce_scatter{}, 16));
 static_assert(prove(plan::ring_all_gather{}, 16));
+static_assert(prove(plan::pairwise_all_gather{}, 16));
 static_assert(prove(plan::pairwise_all_to_all{}, 16));
 static_assert(prove(plan::binomial_broadcast{3}, 16));
 static_assert(prove(plan::dissemination_barrier{}, 16));

@@ -92,7 +92,7 @@ void check_others(const communicator& comm, findings& found, std::size_t size) {
     hocket::all_to_all(comm, whole, out, options);
     found.equal(out, for_me, "all_to_all" + of);
   };
-  for_each_algorithm<hocket::ring_t>(comm, check_gather);
+  for_each_algorithm<hocket::ring_t, hocket::pairwise_t>(comm, check_gather);
   for_each_algorithm<hocket::pairwise_t>(comm, check_exchange);
   if (has_windows(comm) && staged(size * ranks)) {
     check_gather(with(hocket::direct));

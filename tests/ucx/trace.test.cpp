@@ -63,6 +63,7 @@ void check_other_traces(const communicator& comm, findings& found, std::size_t s
   check_steps(comm, found, plan::ring_reduce_scatter{}, size, scatter);
   check_steps(comm, found, plan::pairwise_reduce_scatter{}, size, scatter);
   check_steps(comm, found, plan::ring_all_gather{}, size, gather);
+  check_steps(comm, found, plan::pairwise_all_gather{}, size, gather);
   check_steps(comm, found, plan::pairwise_all_to_all{}, size, exchange);
   check_steps(comm, found, plan::binomial_broadcast{last}, size, spread);
   check_steps(comm, found, plan::dissemination_barrier{}, 0, [&](const auto& options) { barrier(comm, options); });

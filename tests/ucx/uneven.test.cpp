@@ -54,7 +54,7 @@ void check_counts(const communicator& comm, findings& found, std::size_t scale) 
   const std::size_t limit = staging_limit(comm);
   const bool direct_fits = limit == 0 || sum_of(blocks) * sizeof(std::uint64_t) <= limit;
   const numbers own = vector_of(comm.rank(), blocks[self]);
-  for_each_way<hocket::ring_t>(comm, direct_fits, [&](auto options) {
+  for_each_way<hocket::ring_t, hocket::pairwise_t>(comm, direct_fits, [&](auto options) {
     numbers out(gathered.size(), 1);
     hocket::all_gather_v(comm, own, out, hocket::counts{blocks}, options);
     found.equal(out, gathered, "all_gather_v" + of);

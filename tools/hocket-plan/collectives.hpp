@@ -56,6 +56,7 @@ inline std::map<std::string, plan::any_algorithm> collectives(int root = 0) {
           {"recursive_halving_reduce_scatter", plan::recursive_halving_reduce_scatter{}},
           {"direct_reduce_scatter", plan::direct_reduce_scatter{}},
           {"ring_all_gather", plan::ring_all_gather{}},
+          {"pairwise_all_gather", plan::pairwise_all_gather{}},
           {"direct_all_gather", plan::direct_all_gather{}},
           {"pairwise_all_to_all", plan::pairwise_all_to_all{}},
           {"direct_all_to_all", plan::direct_all_to_all{}},

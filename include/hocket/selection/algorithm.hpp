@@ -110,6 +110,7 @@ struct plan_of<plan::collective_kind::reduce_scatter> {
 template <>
 struct plan_of<plan::collective_kind::all_gather> {
   static constexpr auto get(ring_t, int) { return plan::ring_all_gather{}; }
+  static constexpr auto get(pairwise_t, int) { return plan::pairwise_all_gather{}; }
   static constexpr auto get(direct_t, int) { return plan::direct_all_gather{}; }
 };
 

@@ -98,6 +98,8 @@ class model {
   double ring_blocks() const { return (p_ - 1) * message(n_); }
   double direct_blocks() const { return direct_blocks(mean_); }
   double ring_reduce_scatter() const { return ring_blocks() + reduced_blocks(); }
+  double pairwise_reduce_scatter() const { return ring_reduce_scatter() - forwarding_waits(); }
+  double pairwise_all_gather() const { return ring_blocks() - forwarding_waits() + repeated_reads(); }
   double recursive_halving_reduce_scatter() const {
     const bool folds = !std::has_single_bit(static_cast<unsigned>(q_.ranks));
     return ring_reduce_scatter() + (folds ? p_ * (message(n_) + n_ * q_.costs.reduce_per_byte) + message(n_) : 0);
@@ -125,6 +127,14 @@ class model {
   double flags() const { return flags(p_); }
   /// Reading peers' memory between two rounds of flags, without the time per byte.
   double reads() const { return 2 * flags() + q_.costs.load_latency; }
+  /// What ranks of one host wait around a ring for others to forward blocks, most of all if they share cores. Over a
+  /// network, latencies are assumed to be part of each message.
+  double forwarding_waits() const {
+    return q_.peer_pointers ? (p_ - 2) * std::min(q_.costs.flag_latency, q_.costs.message_latency) : 0;
+  }
+  /// A rank that sends its block to all others reads it again for each of them. Around a ring, it reads what it has just
+  /// received, which is in its cache even if the block is longer than that holds.
+  double repeated_reads() const { return n_ <= q_.costs.fresh_bytes ? 0 : (p_ - 2) * n_ * q_.costs.load_per_byte; }
   /// Bytes that a rank gets if each rank combines a part of the vector and the others read it.
   double share() const { return (p_ - 1) / p_ * n_; }
   /// Additional time for reading `bytes` bytes that peers have just written.
@@ -162,12 +172,13 @@ class table {
       case plan::collective_kind::reduce_scatter:
         add<plan::direct_reduce_scatter>(price.direct_reduce_scatter());
         add<plan::ring_reduce_scatter>(price.ring_reduce_scatter());
-        add<plan::pairwise_reduce_scatter>(price.ring_reduce_scatter());  // as many messages of the same length
+        add<plan::pairwise_reduce_scatter>(price.pairwise_reduce_scatter());
         add<plan::recursive_halving_reduce_scatter>(price.recursive_halving_reduce_scatter());
         break;
       case plan::collective_kind::all_gather:
         add<plan::direct_all_gather>(price.direct_blocks());
         add<plan::ring_all_gather>(price.ring_blocks());
+        add<plan::pairwise_all_gather>(price.pairwise_all_gather());
         break;
       case plan::collective_kind::all_to_all:
         add<plan::direct_all_to_all>(price.direct_blocks());

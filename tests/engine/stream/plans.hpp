@@ -42,6 +42,7 @@ inline std::vector<hocket::plan::any_algorithm> plans_on(int ranks) {
                                        plan::recursive_halving_reduce_scatter{},
                                        plan::direct_reduce_scatter{},
                                        plan::ring_all_gather{},
+                                       plan::pairwise_all_gather{},
                                        plan::direct_all_gather{},
                                        plan::pairwise_all_to_all{},
                                        plan::direct_all_to_all{}};

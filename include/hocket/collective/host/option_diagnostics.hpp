@@ -62,7 +62,8 @@ consteval sentence explain_algorithm() {
     if (!has_algorithm<Kind, algorithm_of<Options>>) {
       return "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
              "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise, "
-             "recursive_halving and direct; all_gather has ring and direct; all_to_all has pairwise and direct; "
+             "recursive_halving and direct; all_gather has ring, pairwise and direct; all_to_all has pairwise and "
+             "direct; "
              "broadcast has binomial and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and "
              "all_to_all_v have the algorithms of the collectives without _v; all take algorithm(your_plan)";
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-gather: with messages around a ring, or directly if ranks can read each other's memory.
+/// All-gather: with messages around a ring or between all pairs, or directly if ranks can read each other's memory.
 #pragma once
 
 #include <hocket/plan/plan.hpp>
@@ -34,6 +34,32 @@ struct ring_all_gather {
   /// The block that `rank` sends in `step`.
   static constexpr std::uint32_t sent(int ranks, int rank, int step) noexcept {
     return static_cast<std::uint32_t>(rank >= step ? rank - step : rank - step + ranks);
+  }
+};
+
+/// Each rank sends its block to every other rank, beginning with its right neighbour. p-1 messages per rank, all in
+/// flight from the beginning, so that no rank waits for another one to forward a block.
+struct pairwise_all_gather {
+  static constexpr const char* name() noexcept { return "pairwise"; }
+  static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1}; }
+
+  static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
+    return 1 + 2 * static_cast<unsigned>(ranks - 1);
+  }
+
+  static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
+    const auto own = static_cast<std::uint32_t>(rank);
+    const auto peers = static_cast<unsigned>(ranks - 1);
+    if (i == peers) return copy({own}, in(own), out(own));
+    if (i < peers) {
+      const int next = rank + 1 + static_cast<int>(i);
+      return send(next < ranks ? next : next - ranks, {own}, in(own));
+    }
+    const int before = rank - static_cast<int>(i - peers);
+    const int peer = before >= 0 ? before : before + ranks;
+    const auto theirs = static_cast<std::uint32_t>(peer);
+    return receive(peer, {theirs}, out(theirs));
   }
 };
 
