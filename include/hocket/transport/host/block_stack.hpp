@@ -78,7 +78,13 @@ class block_stack {
   }
   /// Removes and returns the block that was added last. `size()` must not be 0.
   index take() noexcept { return stack_[--size_]; }
-  void put(index one) noexcept { stack_[size_++] = one; }
+  /// Adds a block that this process has read.
+  void put(index one) noexcept {
+    is_read_here_[one] = true;
+    stack_[size_++] = one;
+  }
+  /// Returns whether this process has read the block last, so that its core has the block's lines.
+  bool is_read_here(index one) const noexcept { return is_read_here_[one]; }
 
   /// Returns the blocks beyond the first number if the other process has few: only `left`. The result tells whether it
   /// has returned any.
@@ -95,7 +101,11 @@ class block_stack {
  private:
   bool look_for_returned() noexcept {
     const std::uint32_t number = in_->number.load(std::memory_order_acquire);
-    while (seen_ != number) put(in_->indices[seen_++ % in_->indices.size()]);
+    while (seen_ != number) {
+      const index one = in_->indices[seen_++ % in_->indices.size()];
+      is_read_here_[one] = false;
+      stack_[size_++] = one;
+    }
     return size_ > 0;
   }
 
@@ -108,6 +118,7 @@ class block_stack {
   std::uint32_t seen_ = 0;   ///< number of returned blocks that this process has added
   std::uint32_t given_ = 0;  ///< number of blocks that this process has returned
   std::array<index, 2 * block_layout::most> stack_{};
+  std::array<bool, 2 * block_layout::most> is_read_here_{};
 };
 
 }  // namespace host
