@@ -7,6 +7,7 @@
 
 #include <hocket/hocket.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -63,7 +64,8 @@ values sums(int ranks, int call, std::size_t begin, std::size_t count) {
 }
 
 /// One collective of a kind and length that all ranks choose alike.
-void call_some(communicator& comm, choices& choose, int call, findings& found) {
+template <class Communicator>
+void call_some(const Communicator& comm, choices& choose, int call, findings& found) {
   const int ranks = comm.size(), rank = comm.rank();
   const auto count = static_cast<std::size_t>(ranks), own = static_cast<std::size_t>(rank);
   const std::size_t block = choose.length();
@@ -127,54 +129,91 @@ void call_some(communicator& comm, choices& choose, int call, findings& found) {
   }
 }
 
-/// Messages around a ring: started ones and blocking ones of the same tag keep their order.
-void exchange_some(communicator& comm, choices& choose, int call, findings& found) {
+/// Messages around a ring, of which those with one tag keep their order: started and blocking ones, and ones that are
+/// received in another order than their tags were sent.
+template <class Communicator>
+void exchange_some(const Communicator& comm, choices& choose, int call, findings& found) {
   const int ranks = comm.size(), rank = comm.rank();
   const int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
-  const std::size_t first = choose.length(), second = choose.length();
+  const std::size_t lengths[] = {choose.length(), choose.length(), choose.length()};
   const std::string name = "messages of call " + std::to_string(call);
-  const values a = elements(rank, call, 0, first), b = elements(rank, call, 7, second);
-  values x(first), y(second);
+  const values a = elements(rank, call, 0, lengths[0]), b = elements(rank, call, 7, lengths[1]),
+               c = elements(rank, call, 9, lengths[2]);
+  values x(a.size()), y(b.size()), z(c.size());
   choose.be_late();
-  const hocket::tag label{call % 5};
+  const hocket::tag label{call % 5}, other{call % 5 + 1};
   const hocket::peer to{right}, from{left};
-  switch (choose.pick(3)) {
+  switch (choose.pick(4)) {
     case 0: {
       const hocket::request sending_a = hocket::send_async(comm, a, to, label);
       const hocket::request sending_b = hocket::send_async(comm, b, to, label);
       hocket::recv(comm, x, from, label);
       hocket::recv(comm, y, from, label);
+      hocket::send_recv(comm, c, to, z, from, label);
       break;
     }
     case 1: {
       const hocket::request receiving_x = hocket::recv_async(comm, x, from, label);
       const hocket::request receiving_y = hocket::recv_async(comm, y, from, label);
+      const hocket::request receiving_z = hocket::recv_async(comm, z, from, other);
       hocket::send(comm, a, to, label);
+      hocket::send(comm, c, to, other);
       hocket::send(comm, b, to, label);
       break;
     }
-    default: hocket::send_recv(comm, a, to, x, from, label); hocket::send_recv(comm, b, to, y, from, label);
+    case 2: {
+      const hocket::request sending_a = hocket::send_async(comm, a, to, label);
+      const hocket::request sending_c = hocket::send_async(comm, c, to, other);
+      const hocket::request sending_b = hocket::send_async(comm, b, to, label);
+      choose.be_late();
+      hocket::recv(comm, z, from, other);
+      hocket::recv(comm, std::as_writable_bytes(std::span(x)), from, label);
+      hocket::recv(comm, y, from, label);
+      break;
+    }
+    default:
+      hocket::send_recv(comm, a, to, x, from, label);
+      hocket::send_recv(comm, b, to, y, from, label);
+      hocket::send_recv(comm, c, to, z, from, other);
   }
-  found.equal(x, elements(left, call, 0, first), name + ", the first");
-  found.equal(y, elements(left, call, 7, second), name + ", the second");
+  found.equal(x, elements(left, call, 0, x.size()), name + ", the first");
+  found.equal(y, elements(left, call, 7, y.size()), name + ", the second");
+  found.equal(z, elements(left, call, 9, z.size()), name + ", of another tag");
+}
+
+template <class Communicator>
+void make_calls(const Communicator& comm, int calls, findings& found) {
+  choices choose;
+  choose.own.seed(static_cast<unsigned>(comm.rank()));
+  for (int call = 0; call < calls; ++call) {
+    choose.pick(3) == 0 ? exchange_some(comm, choose, call, found) : call_some(comm, choose, call, found);
+  }
 }
 
 }  // namespace short_calls
 }  // namespace
 
 TEST_CASE("short calls and messages in any sequence give exact results, also if ranks are late") {
-  for (const route& way : {shared_memory, posix_memory, network}) {
-    for (const int ranks : {1, 2, 3, 5, 8}) {
+  using namespace short_calls;
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    for (const route& way : {shared_memory, posix_memory, network}) {
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [&](communicator& comm, findings& found) {
-              short_calls::choices choose;
-              choose.own.seed(static_cast<unsigned>(comm.rank()));
-              const int calls = short_calls::calls_per_world / (way.windows ? ranks : 4 * ranks);
-              for (int call = 0; call < calls; ++call) {
-                choose.pick(3) == 0 ? short_calls::exchange_some(comm, choose, call, found)
-                                    : short_calls::call_some(comm, choose, call, found);
-              }
+              make_calls(comm, calls_per_world / (way.windows ? ranks : 4 * ranks), found);
             }) == "");
     }
+  }
+}
+
+TEST_CASE("short messages are received in the order of their tag, in whatever order of tags, also between threads") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    std::atomic<int> wrong{0};
+    hocket::local::run(ranks, [&](auto comm) {
+      findings found("rank " + std::to_string(comm.rank()) + ", a thread");
+      short_calls::make_calls(comm, short_calls::calls_per_world / ranks, found);
+      if (found.any()) ++wrong;
+    });
+    INFO(ranks << " threads");
+    CHECK(wrong == 0);
   }
 }

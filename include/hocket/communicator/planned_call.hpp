@@ -73,7 +73,7 @@ struct remembered_call {
   short_plan steps;
 };
 
-/// Recent calls without a named algorithm: of those with equal hash, the last one.
+/// Recent calls without a named algorithm. A call replaces one with the same hash.
 class remembered_calls {
  public:
   /// Returns the remembered call; null if there is none. Valid until the next call is remembered.
@@ -81,17 +81,19 @@ class remembered_calls {
     const remembered_call* const known = calls_[place_of(asked)].get();
     return known != nullptr && known->asked == asked ? known : nullptr;
   }
-  /// Returns the place for a call that is not remembered.
-  remembered_call& place_for(const call_request& asked) { return made(calls_[place_of(asked)]); }
-  /// Returns the place for a call whose algorithm the caller has named. It is never found.
-  remembered_call& place_for_named() { return made(named_); }
+  /// Returns the entry for a call that is not remembered, which still has the call that it replaces.
+  remembered_call& replace(const call_request& asked) { return made(calls_[place_of(asked)]); }
+  /// Returns the entry for a call whose algorithm the caller has named. It is never found.
+  remembered_call& replace_named() { return made(named_); }
 
  private:
   static constexpr std::size_t places = 8;
 
   static std::size_t place_of(const call_request& asked) noexcept {
     const std::uint64_t key = asked.block_elements ^ (std::uint64_t{asked.type_signature} << 32) ^
-                              static_cast<std::uint64_t>(asked.what.root);
+                              (std::uint64_t{asked.lengths_signature ^ asked.agreement} << 16) ^
+                              static_cast<std::uint64_t>(asked.what.root) ^ (std::uint64_t{asked.in_place} << 61) ^
+                              (std::uint64_t{asked.has_repeatable_choice} << 62);
     return static_cast<std::size_t>(key * 0x9E37'79B9'7F4A'7C15U >> 61);  // Fibonacci hashing
   }
   static remembered_call& made(std::unique_ptr<remembered_call>& place) {

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
@@ -40,47 +41,64 @@ bool can_run_directly(const State& state) noexcept {
   }
 }
 
-/// Polls `is_done()` for about as long as a rank takes that is on time. Returns false if it takes longer.
-template <class State, class Done>
-bool await_briefly(State& state, const Done& is_done) {
+/// How a rank has waited for a message that may be on time.
+struct brief_wait {
+  transport::eager_receive result = transport::eager_receive::not_arrived;
+  bool has_yielded = false;  ///< so that it may have taken long
+
+  bool succeeded() const noexcept { return result == transport::eager_receive::taken; }
+};
+
+/// Calls `receive()` until a message has arrived, for about as long as a rank takes that is on time.
+template <class State, class Receive>
+brief_wait await_briefly(State& state, const Receive& receive) {
   constexpr int most_yields = 8;  // to other ranks on this core, before a machine waits with more checks
+  brief_wait wait;
+  const auto has_arrived = [&] {
+    wait.result = receive();
+    return wait.result != transport::eager_receive::not_arrived;
+  };
   spinning& spin = state.spin();
   for (int polls = spin.begin(); polls > 0; --polls) {
     platform::pause();
-    if (!is_done()) continue;
+    if (!has_arrived()) continue;
     spin.end(true);
-    return true;
+    return wait;
   }
   spin.end(false);
   for (int yields = spin.yields() ? most_yields : 0; yields > 0 && !spin.prefers_sleep(); --yields) {
     spin.yield();
-    if (is_done()) return true;
-    if (state.aborted()) break;
+    wait.has_yielded = true;
+    if (has_arrived() || state.aborted()) break;
   }
-  return false;
+  return wait;
 }
 
 /// Returns where `at` is in a buffer of the caller or in scratch, in bytes.
 inline std::size_t offset_of(const call_request& asked, const planned_call& planned, plan::region where,
                              std::uint32_t at, int rank) noexcept {
-  const std::size_t before = where == plan::region::scratch ? at * planned.layout.largest_chunk()
-                             : where == plan::region::none
-                                 ? 0
-                                 : planned.layout.begin(at) - origin_of(asked.what.kind, where, planned.layout, rank);
-  return before * asked.element_size;
+  switch (where) {
+    case plan::region::scratch: return at * planned.layout.largest_chunk() * asked.element_size;
+    case plan::region::in:
+    case plan::region::out:
+      return (planned.layout.begin(at) - origin_of(asked.what.kind, where, planned.layout, rank)) * asked.element_size;
+    default: return 0;
+  }
 }
 
 /// Returns the steps of a planned call on this rank. They are not usable if a message is too long, or the call needs
-/// more than copies and messages of consecutive elements.
+/// more than copies and messages of consecutive elements. `memory` is used for them.
 template <class State>
-short_plan short_plan_of(const State& state, const call_request& asked, const planned_call& planned) {
-  short_plan result;
+short_plan short_plan_of(const State& state, const call_request& asked, const planned_call& planned,
+                         std::vector<short_step> memory) {
+  short_plan result{.steps = std::move(memory)};
+  result.steps.clear();
   if constexpr (transport::sends_eagerly<typename State::endpoints_type>) {
     const bool is_plain = asked.lengths == block_lengths::equal && !asked.checksummed && !asked.on_device;
     const std::size_t block = planned.layout.block_size();
     const std::size_t most_bytes = state.endpoints().eager_bytes();
     if (most_bytes == 0 || !is_plain) return result;
-    if (block > planned.segment_elements || block > most_bytes / asked.element_size) return result;
+    if (block > most_bytes / asked.element_size) return result;  // some message may have a whole block
     const plan::shape shape = planned.plan.shape(state.size());
     if (shape.lanes != 1 || shape.peer_pointers) return result;
     const unsigned length = planned.plan.length(state.size(), state.rank(), 0);
@@ -119,34 +137,34 @@ class direct_run {
     if (plan.scratch_bytes > 0) scratch_ = state.scratch(sequence % transport::window).get(plan.scratch_bytes);
   }
 
-  /// Performs steps until one must wait for long. Calls `before_waiting()` once, before the first wait or at the end.
-  /// Returns true if all are done; otherwise `position()` is the first that is not.
+  /// Performs steps until one must wait for long, or needs a machine. Calls `before_waiting()` once, before the first wait
+  /// or at the end. Returns true if all are done; otherwise `position()` is the first that is not.
   template <class BeforeWaiting>
   bool run(const BeforeWaiting& before_waiting) {
     bool has_waited = false;
     for (const auto length = static_cast<unsigned>(plan_.steps.size()); position_ < length; ++position_) {
       const short_step& step = plan_.steps[position_];
-      if (perform(step)) continue;
-      if (step.kind == plan::action_kind::send) return false;
-      if (!std::exchange(has_waited, true)) before_waiting();
-      if (!await_briefly(state_, [&] { return receive(step); })) return false;
+      if (step.kind == plan::action_kind::copy) {
+        copy(step);
+      } else if (step.kind == plan::action_kind::send) {
+        if (!send(step)) return false;
+      } else if (const auto found = receive(step); found != transport::eager_receive::taken) {
+        if (found == transport::eager_receive::needs_general_receive) return false;
+        if (!std::exchange(has_waited, true)) before_waiting();
+        const brief_wait wait = await_briefly(state_, [&] { return receive(step); });
+        has_yielded_ = has_yielded_ || wait.has_yielded;
+        if (!wait.succeeded()) return false;
+      }
     }
     if (!has_waited) before_waiting();
     return true;
   }
 
+  /// Whether it may have waited long.
+  bool has_yielded() const noexcept { return has_yielded_; }
   unsigned position() const noexcept { return position_; }
 
  private:
-  HOCKET_ALWAYS_INLINE bool perform(const short_step& step) {
-    switch (step.kind) {
-      case plan::action_kind::send: return send(step);
-      case plan::action_kind::receive:
-      case plan::action_kind::receive_reduce: return receive(step);
-      default: copy(step); return true;
-    }
-  }
-
   std::byte* place(plan::region where, std::size_t offset) const noexcept {
     return (where == plan::region::in ? in_ : where == plan::region::out ? out_ : scratch_) + offset;
   }
@@ -167,7 +185,7 @@ class direct_run {
     return true;
   }
 
-  HOCKET_ALWAYS_INLINE bool receive(const short_step& step) {
+  HOCKET_ALWAYS_INLINE transport::eager_receive receive(const short_step& step) {
     transport::message_id id{sequence_, step.channel};
     std::uint8_t& expected = state_.numbers().received(step.peer, id);
     id.signature = message_signature(signature_, expected);
@@ -181,9 +199,9 @@ class direct_run {
         kernel_.combine_two(operation_, to, place(step.from, step.from_at), message, step.count);
       }
     };
-    if (!state_.endpoints().receive_eagerly(step.peer, id, step.bytes, take)) return false;
-    ++expected;
-    return true;
+    const transport::eager_receive found = state_.endpoints().receive_eagerly(step.peer, id, step.bytes, take);
+    if (found == transport::eager_receive::taken) ++expected;
+    return found;
   }
 
   State& state_;
@@ -196,6 +214,7 @@ class direct_run {
   std::byte* const out_;
   std::byte* scratch_ = nullptr;
   unsigned position_ = 0;
+  bool has_yielded_ = false;
 };
 
 }  // namespace detail

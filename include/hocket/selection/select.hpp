@@ -134,7 +134,9 @@ class model {
   }
   /// A rank that sends its block to all others reads it again for each of them. Around a ring, it reads what it has just
   /// received, which is in its cache even if the block is longer than that holds.
-  double repeated_reads() const { return n_ <= q_.costs.fresh_bytes ? 0 : (p_ - 2) * n_ * q_.costs.load_per_byte; }
+  double repeated_reads() const {
+    return !q_.peer_pointers || n_ <= q_.costs.fresh_bytes ? 0 : (p_ - 2) * n_ * q_.costs.load_per_byte;
+  }
   /// Bytes that a rank gets if each rank combines a part of the vector and the others read it.
   double share() const { return (p_ - 1) / p_ * n_; }
   /// Additional time for reading `bytes` bytes that peers have just written.

@@ -221,6 +221,13 @@ std::size_t received_bytes([[maybe_unused]] const typename Endpoints::receiving&
   }
 }
 
+/// The result of an attempt to receive a short message at once.
+enum class eager_receive : std::uint8_t {
+  taken,
+  not_arrived,
+  needs_general_receive  ///< has arrived, but is behind another message, is stored, or does not fit: use `try_receive`
+};
+
 /// Endpoints that copy short messages when they are sent.
 template <class Endpoints>
 concept sends_eagerly = requires(Endpoints& p, const Endpoints& c, int peer, message_id id, const void* data,
@@ -230,8 +237,8 @@ concept sends_eagerly = requires(Endpoints& p, const Endpoints& c, int peer, mes
   /// Copies and sends a message of at most `eager_bytes`. Returns false if there is no room.
   { p.send_eagerly(peer, id, data, bytes) } -> std::same_as<bool>;
   /// Calls `take` with the content of such a message, if the next message from `peer` that has no receive is this one
-  /// and fits. If it returns false, nothing has happened, and the message can be received by other functions.
-  { p.receive_eagerly(peer, id, bytes, take) } -> std::same_as<bool>;
+  /// and fits. Otherwise nothing has happened.
+  { p.receive_eagerly(peer, id, bytes, take) } -> std::same_as<eager_receive>;
 };
 
 enum class memory_copy { done, process_ended, failed };

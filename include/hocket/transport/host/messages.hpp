@@ -290,17 +290,22 @@ class messages {
   }
 
   template <class Take>
-  bool receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+  transport::eager_receive receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+    using transport::eager_receive;
     peer_rings& with = at(peer);
+    if (!with.replies.empty()) [[unlikely]]
+      flush_replies(with);
+    if (!with.early.empty() && with.early.contains(key(id.channel, id.sequence))) [[unlikely]]
+      return eager_receive::needs_general_receive;
     const ring_record* const head = with.in.next();
-    if (head == nullptr || head->kind() != record_kind::message || head->channel() != id.channel) return false;
-    if (head->tag != id.sequence || head->signature != id.signature || head->bytes != bytes) return false;
-    if (!with.early.empty() || !with.replies.empty()) [[unlikely]]
-      return false;
+    if (head == nullptr) return eager_receive::not_arrived;
+    const bool is_wanted = head->kind() == record_kind::message && head->channel() == id.channel &&
+                           head->tag == id.sequence && head->signature == id.signature && head->bytes == bytes;
+    if (!is_wanted) return eager_receive::needs_general_receive;
     take(with.in.payload(*head, bytes));
     with.useless_polls = 0;
     take_head(with, bytes);
-    return true;
+    return eager_receive::taken;
   }
 
   bool drained(sending& state) {

@@ -86,15 +86,18 @@ class endpoint_group {
     return try_send(state, peer, id, data, bytes, none);
   }
   template <class Take>
-  bool receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+  transport::eager_receive receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+    using transport::eager_receive;
+    if (!early_.empty() && find_early(peer, id) != early_.end()) return eager_receive::needs_general_receive;
     channel& through = at(rank_)->channel_from(peer, segment::channel_index(id));
     counter& count = counter_of(peer, id);
     const cell& place = cell_of(through, count.received + 1);
-    if (place.number.load(std::memory_order_acquire) != count.received + 1) return false;
-    if (place.sequence != id.sequence || place.bytes != bytes || place.signature != id.signature) return false;
+    if (place.number.load(std::memory_order_acquire) != count.received + 1) return eager_receive::not_arrived;
+    if (place.sequence != id.sequence || place.bytes != bytes || place.signature != id.signature)
+      return eager_receive::needs_general_receive;
     take(place.payload);
     through.consumed.store(++count.received, std::memory_order_release);
-    return true;
+    return eager_receive::taken;
   }
 
   bool drained(sending& state) const noexcept {
@@ -171,19 +174,23 @@ class endpoint_group {
   }
 
   const void* take_early(receiving& state, int peer, transport::message_id id, std::size_t bytes, failure& fail) {
-    for (auto each = early_.begin(); each != early_.end(); ++each) {
-      if (each->peer != peer || each->channel != id.channel || each->tag != id.sequence) continue;
-      if (each->bytes.size() != bytes || !transport::fits(each->signature, id)) {
-        fail = unexpected(each->tag, each->bytes.size(), peer, id, bytes, transport::fits(each->signature, id));
-        return nullptr;
-      }
-      state.through = nullptr;
-      state.kept = std::move(each->bytes);
-      state.kept.reserve(1);  // so that an empty message has an address too
-      early_.erase(each);
-      return state.kept.data();
+    const auto found = find_early(peer, id);
+    if (found == early_.end()) return nullptr;
+    if (found->bytes.size() != bytes || !transport::fits(found->signature, id)) {
+      fail = unexpected(found->tag, found->bytes.size(), peer, id, bytes, transport::fits(found->signature, id));
+      return nullptr;
     }
-    return nullptr;
+    state.through = nullptr;
+    state.kept = std::move(found->bytes);
+    state.kept.reserve(1);  // so that an empty message has an address too
+    early_.erase(found);
+    return state.kept.data();
+  }
+
+  std::vector<early_message>::iterator find_early(int peer, transport::message_id id) noexcept {
+    return std::find_if(early_.begin(), early_.end(), [&](const early_message& each) {
+      return each.peer == peer && each.channel == id.channel && each.tag == id.sequence;
+    });
   }
 
   /// Copies messages with other tags out of the channel, so that those behind them become visible.

@@ -147,7 +147,7 @@ class endpoint_group {
     return on_host_->send_eagerly(peer, id, data, bytes);
   }
   template <class Take>
-  bool receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
+  transport::eager_receive receive_eagerly(int peer, transport::message_id id, std::size_t bytes, Take take) {
     return on_host_->receive_eagerly(peer, id, bytes, take);
   }
 

@@ -180,8 +180,8 @@ bool may_begin(State& state, stop_query stop) {
          state.open_inquiries().empty() && !stop();
 }
 
-/// Returns why no call may begin; no failure if one may. A call that was stopped before it began revokes the
-/// communicator like any other failed call, because its peers may have begun it.
+/// Looks for the reason why no call may begin. A call that was stopped before it began revokes the communicator like any
+/// other failed call, because its peers may have begun it.
 template <class State>
 HOCKET_COLD outcome reason_to_refuse(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
   const auto nowhere = [] { return waiting_call{.operation = "no call"}; };
@@ -198,7 +198,7 @@ HOCKET_COLD outcome reason_to_refuse(State& state, stop_query stop, std::chrono:
   return refused;
 }
 
-/// The same, quick if one may.
+/// Returns why no call may begin; no failure if one may, which takes only some ns.
 template <class State>
 outcome refuse_if_over(State& state, stop_query stop, std::chrono::nanoseconds timeout) {
   if (may_begin(state, stop)) [[likely]]
@@ -250,9 +250,10 @@ HOCKET_NO_INLINE const remembered_call* plan_new_call(State& state, const call_r
     refused = std::move(fail);
     return nullptr;
   }
-  short_plan steps = short_plan_of(state, asked, planned);
   auto& calls = state.remembered();
-  remembered_call& made = settings.algorithm != nullptr ? calls.place_for_named() : calls.place_for(asked);
+  remembered_call& made = settings.algorithm != nullptr ? calls.replace_named() : calls.replace(asked);
+  // Until the end, the old call remains without steps, because memory may run out.
+  short_plan steps = short_plan_of(state, asked, planned, std::exchange(made.steps, {}).steps);
   made = {asked, std::move(planned), std::move(steps)};
   return &made;
 }
@@ -344,6 +345,8 @@ bool run_directly(State& state, const host_call& what, const remembered_call& kn
   };
   if (complete_directly(run, log, part.thrown)) {
     state.complete(part.sequence);
+    if (run.has_yielded()) [[unlikely]]
+      reopen(state.calls()).ends();
     return true;
   }
   if (!is_logged) log();

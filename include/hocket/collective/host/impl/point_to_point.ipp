@@ -183,8 +183,13 @@ bool exchange_directly(State& state, const message_spec& spec, const call_site& 
       if (!spec.in.empty()) std::memcpy(spec.in.data(), message, spec.in.size());
     });
   };
-  if (spec.from != no_peer && !receive() && !await_briefly(state, receive)) return false;
-  entry.ends(false);
+  brief_wait wait;
+  if (spec.from != no_peer) {
+    wait.result = receive();
+    if (wait.result == transport::eager_receive::not_arrived) wait = await_briefly(state, receive);
+    if (!wait.succeeded()) return false;
+  }
+  entry.ends(wait.has_yielded);
   return true;
 }
 
