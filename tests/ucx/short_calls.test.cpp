@@ -7,9 +7,13 @@
 
 #include <hocket/hocket.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <random>
 #include <span>
 #include <string>

@@ -78,7 +78,7 @@ class block_stack {
   }
   /// Removes and returns the block that was added last. `size()` must not be 0.
   index take() noexcept { return stack_[--size_]; }
-  /// Adds a block that this process has read.
+  /// Adds a block that this process has read, or that no process has used.
   void put(index one) noexcept {
     is_read_here_[one] = true;
     stack_[size_++] = one;
