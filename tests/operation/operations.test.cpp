@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <complex>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -168,6 +169,30 @@ TEST_CASE("only operations that never round are exact") {
   CHECK(is_exact_v<hocket::minimum, float>);
   CHECK(is_exact_v<std::plus<>, hocket::exact_sum<float>>);
   CHECK(!is_exact_v<decltype(undeclared), int>);
+}
+
+/// The average of every sum that the type holds, for numbers of ranks around the limits of the integer types.
+template <class T>
+void check_average_of_integers() {
+  using wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+  using limits = std::numeric_limits<T>;
+  for (const int ranks : {1, 2, 127, 128, 129, 255, 256, 257, 32767, 32768, 65535, 65536}) {
+    for (const T sum : {T(0), T(1), T(100), T(127), limits::max(), limits::min(), static_cast<T>(limits::max() / 2)}) {
+      INFO("the sum " << +sum << " over " << ranks << " ranks");
+      CHECK(wide{hocket::average::finish(sum, ranks)} == wide{sum} / static_cast<wide>(ranks));
+    }
+  }
+}
+
+TEST_CASE("the average of integers is the truncated quotient for any number of ranks") {
+  check_average_of_integers<std::int8_t>();
+  check_average_of_integers<std::uint8_t>();
+  check_average_of_integers<std::int16_t>();
+  check_average_of_integers<std::uint16_t>();
+  check_average_of_integers<std::int32_t>();
+  check_average_of_integers<std::uint32_t>();
+  check_average_of_integers<std::int64_t>();
+  check_average_of_integers<std::uint64_t>();
 }
 
 TEST_CASE("reduction_for accepts only operations and types that can be combined") {

@@ -14,6 +14,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/explanation.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
@@ -49,7 +50,7 @@ struct gradient_norm {
 /// Returns the factor that reduces a gradient of this norm to a norm of at most `most`: 1 if the norm is at most `most`
 /// or not a number. Raises `invalid_argument` if `most` is negative or not a number.
 constexpr double clip_factor(double norm, double most) {
-  if (!(most >= 0)) {
+  if (detail::has_nan_bits(most) || most < 0) {
     raise(errc::invalid_argument, "the norm of a gradient can't be clipped to " + std::to_string(most) +
                                       ": the limit must be 0 or more, or infinite");
   }
@@ -106,7 +107,7 @@ class sum_of_squares {
   void add_if_not_finite(std::span<const T> copy) noexcept {
     for (const T& each : copy) {
       const auto value = static_cast<double>(rounded_sum(each));
-      if (!std::isfinite(value)) usual().add(value);
+      if (!is_finite(value)) usual().add(value);
     }
   }
 
@@ -114,6 +115,8 @@ class sum_of_squares {
 
   double root() const noexcept {
     const double tiny = sums_[0].value(), usual = sums_[1].value(), huge = sums_[2].value();
+    const double all = tiny + usual + huge;
+    if (!is_finite(all)) return all;
     if (huge != 0) return std::sqrt(huge + usual * downwards * downwards) * upwards;
     if (usual != 0) return std::sqrt(usual + tiny * downwards * downwards);
     return std::sqrt(tiny) * downwards;
@@ -225,7 +228,7 @@ gradient_norm norm_over(Gradients& gradients, const Options& options, const std:
   if constexpr (Gradients::sharding::shards_states) add_over(gradients.shards());
   (add_over(models), ...);
   const double value = squares.root();
-  return {value, std::isfinite(value)};
+  return {value, is_finite(value)};
 }
 
 }  // namespace detail

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/operation/apply.hpp>
 #include <hocket/operation/traits.hpp>
+#include <hocket/scalar/small_float.hpp>
+#include <hocket/scalar/traits.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -26,11 +29,27 @@ HOCKET_HOST_DEVICE constexpr T canonical_nan() {
   }
 }
 
+/// True for float, double and the small floating-point types, whose values are exact as floats.
+template <class T>
+inline constexpr bool has_float_bits = is_float_or_double<T>;
+template <class Format>
+inline constexpr bool has_float_bits<small_float<Format>> = true;
+
+/// False if the compiler assumes that there are no NaNs.
+template <class T>
+inline constexpr bool compares_nans = __FINITE_MATH_ONLY__ == 0;
+
+/// True for a NaN of any type; false for types that have none.
 HOCKET_DETAIL_CALLS_USERS
 template <class T>
 HOCKET_HOST_DEVICE constexpr bool is_nan(const T& value) {
-  if constexpr (is_floating<T>) {
-    return !(value == value);  // NOLINT: the point
+  if constexpr (has_float_bits<T>) {
+    return has_nan_bits(static_cast<accumulator_t<T>>(value));
+  } else if constexpr (is_floating<T>) {
+    static_assert(compares_nans<T> || !std::is_floating_point_v<T>,
+                  "hocket: with -ffast-math or -ffinite-math-only, a NaN can be found in a float or a double, but not "
+                  "in a long double: reduce doubles, or compile without these flags");
+    return !(value == value);  // NOLINT: only a NaN differs from itself
   } else {
     return false;
   }
@@ -48,21 +67,29 @@ HOCKET_HOST_DEVICE constexpr bool is_negative_zero(const T& value) {
   }
 }
 
-template <class T>
-inline constexpr bool is_float_or_double = std::is_same_v<T, float> || std::is_same_v<T, double>;
-
-/// The smaller or larger of two numbers, as `minimum` and `maximum` define it, without a branch, so that loops are
-/// vectorised. Chooses in both orders: if the choices differ, they are zeros, or one is a NaN. Their combined bits have
-/// the required sign, and are a NaN if there was one: all bits of the exponent and a bit of the mantissa are set.
+/// True if `b` is to be taken instead of `a`. A negative zero is smaller than a positive one.
+HOCKET_DETAIL_CALLS_USERS
 template <bool Smaller, class T>
-HOCKET_HOST_DEVICE constexpr T smaller_or_larger(T a, T b) {
-  using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr bits sign = bits{1} << (8 * sizeof(T) - 1);
-  const auto one = __builtin_bit_cast(bits, (Smaller ? b < a : a < b) ? b : a);
-  const auto other = __builtin_bit_cast(bits, (Smaller ? a < b : b < a) ? a : b);
-  const bits both = Smaller ? one | other : (one | other) & ((one & other) | ~sign);
-  const T found = __builtin_bit_cast(T, both);
-  return is_nan(found) ? canonical_nan<T>() : found;
+HOCKET_HOST_DEVICE constexpr bool takes_second(const T& a, const T& b) {
+  if constexpr (has_float_bits<T>) {
+    using wide = accumulator_t<T>;
+    return exceeds(static_cast<wide>(a), static_cast<wide>(b)) == Smaller;
+  } else {
+    if (Smaller ? b < a : a < b) return true;
+    return is_negative_zero(Smaller ? b : a) && !(Smaller ? a < b : b < a);
+  }
+}
+
+/// The smaller or larger of two values, as `minimum` and `maximum` define it.
+HOCKET_DETAIL_CALLS_USERS
+template <bool Smaller, class T>
+HOCKET_HOST_DEVICE constexpr T smaller_or_larger(const T& a, const T& b) {
+  const T found = takes_second<Smaller>(a, b) ? b : a;
+  if constexpr (is_floating<T>) {
+    return static_cast<int>(is_nan(a)) | static_cast<int>(is_nan(b)) ? canonical_nan<T>() : found;
+  } else {
+    return found;
+  }
 }
 
 template <class T>
@@ -76,13 +103,7 @@ struct minimum {
   HOCKET_DETAIL_CALLS_USERS
   template <detail::ordered T>
   HOCKET_HOST_DEVICE constexpr T operator()(const T& a, const T& b) const {
-    if constexpr (detail::is_float_or_double<T>) {
-      return detail::smaller_or_larger<true>(a, b);
-    } else {
-      if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
-      if (b < a) return b;
-      return detail::is_negative_zero(b) && !(a < b) ? b : a;
-    }
+    return detail::smaller_or_larger<true>(a, b);
   }
 };
 
@@ -91,13 +112,7 @@ struct maximum {
   HOCKET_DETAIL_CALLS_USERS
   template <detail::ordered T>
   HOCKET_HOST_DEVICE constexpr T operator()(const T& a, const T& b) const {
-    if constexpr (detail::is_float_or_double<T>) {
-      return detail::smaller_or_larger<false>(a, b);
-    } else {
-      if (detail::is_nan(a) || detail::is_nan(b)) return detail::canonical_nan<T>();
-      if (a < b) return b;
-      return detail::is_negative_zero(a) && !(b < a) ? b : a;
-    }
+    return detail::smaller_or_larger<false>(a, b);
   }
 };
 
@@ -126,6 +141,21 @@ inline constexpr bool gives_only_some<maximum, T> = is_floating<T>;
 
 }  // namespace detail
 
+namespace detail {
+
+/// The type in which a sum is divided by the number of ranks, which an integer of T may not be able to hold.
+template <class T>
+struct divisor {
+  using type = T;
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct divisor<T> : std::common_type<T, std::conditional_t<std::is_signed_v<T>, int, unsigned>> {};
+template <class T>
+using divisor_t = typename divisor<T>::type;
+
+}  // namespace detail
+
 /// The sum divided by the number of ranks. Small floating-point types are added and sent as float, so that their sums
 /// do not overflow and keep float's precision; integers keep their type, and the quotient is truncated.
 struct average {
@@ -144,8 +174,8 @@ struct average {
   HOCKET_DETAIL_CALLS_USERS
   template <class T>
   HOCKET_HOST_DEVICE static constexpr T finish(const T& sum, int ranks) {
-    using accumulator = accumulator_t<T>;
-    return static_cast<T>(static_cast<accumulator>(sum) / static_cast<accumulator>(ranks));
+    using divisor = detail::divisor_t<accumulator_t<T>>;
+    return static_cast<T>(static_cast<divisor>(sum) / static_cast<divisor>(ranks));
   }
 };
 

@@ -17,12 +17,18 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/plan/action.hpp>
 
 #include <initializer_list>
 
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
+namespace detail {
+
+constexpr bool is_no_cost(double value) noexcept { return hocket::detail::has_nan_bits(value) || value < 0; }
+
+}  // namespace detail
 
 /// Times in seconds. A parameter that is not set costs nothing.
 struct cost_model {
@@ -65,15 +71,16 @@ struct cost_model {
 
   /// Returns which member is invalid and what would be valid, or null if all are valid.
   constexpr const char* invalid_member() const noexcept {
-    if (!(latency >= 0)) return "latency must be a number of seconds, 0 or more";
-    if (!(seconds_per_byte >= 0)) return "seconds_per_byte must be a number, 0 or more";
-    if (!(reduce_seconds_per_byte >= 0)) return "reduce_seconds_per_byte must be a number, 0 or more";
-    if (!(copy_seconds_per_byte >= 0)) return "copy_seconds_per_byte must be a number, 0 or more";
-    if (!(peer_latency >= 0)) return "peer_latency must be a number of seconds, 0 or more";
-    if (!(peer_seconds_per_byte >= 0)) return "peer_seconds_per_byte must be a number, 0 or more";
-    if (!(flag_latency >= 0)) return "flag_latency must be a number of seconds, 0 or more";
-    if (!(overhead >= 0)) return "overhead must be a number of seconds, 0 or more";
-    if (!(latency_overlap >= 0 && latency_overlap <= 1)) return "latency_overlap must be a number from 0 to 1";
+    if (detail::is_no_cost(latency)) return "latency must be a number of seconds, 0 or more";
+    if (detail::is_no_cost(seconds_per_byte)) return "seconds_per_byte must be a number, 0 or more";
+    if (detail::is_no_cost(reduce_seconds_per_byte)) return "reduce_seconds_per_byte must be a number, 0 or more";
+    if (detail::is_no_cost(copy_seconds_per_byte)) return "copy_seconds_per_byte must be a number, 0 or more";
+    if (detail::is_no_cost(peer_latency)) return "peer_latency must be a number of seconds, 0 or more";
+    if (detail::is_no_cost(peer_seconds_per_byte)) return "peer_seconds_per_byte must be a number, 0 or more";
+    if (detail::is_no_cost(flag_latency)) return "flag_latency must be a number of seconds, 0 or more";
+    if (detail::is_no_cost(overhead)) return "overhead must be a number of seconds, 0 or more";
+    if (detail::is_no_cost(latency_overlap) || latency_overlap > 1)
+      return "latency_overlap must be a number from 0 to 1";
     return nullptr;
   }
 

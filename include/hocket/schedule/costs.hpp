@@ -5,6 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/schedule/schedule_action.hpp>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ struct stage_cost {
 namespace detail {
 
 /// Returns whether `value` is a valid time. A whole search would not detect an infinite value or NaN.
-constexpr bool is_time(double value) noexcept { return value >= 0 && value <= std::numeric_limits<double>::max(); }
+constexpr bool is_time(double value) noexcept { return hocket::detail::is_finite(value) && value >= 0; }
 
 constexpr void require_time(double value, const std::string& of) {
   if (is_time(value)) return;

@@ -104,7 +104,7 @@ struct search_result {
   double makespan;  ///< of `plan`
   schedule
       best_published;  ///< the shortest published schedule within the limits, with or without R; without actions: none
-  double published;    ///< its makespan; infinite, if there is none
+  double published;    ///< its makespan; `never` if there is none
   int attempts;        ///< number of schedules made
 
   /// Returns whether `plan` is shorter than every published schedule.
@@ -147,7 +147,8 @@ class greedy_search {
   }
 
  private:
-  static constexpr double never = std::numeric_limits<double>::infinity();
+  /// Not infinity: with -ffast-math, compilers assume that no value is infinite.
+  static constexpr double never = std::numeric_limits<double>::max();
   static constexpr std::size_t most_actions = 6'000'000;  // about two seconds
   static constexpr int least_attempts = 9;                // all kinds of patience, once
 

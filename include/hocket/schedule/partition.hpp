@@ -36,7 +36,7 @@ constexpr std::vector<std::size_t> partition(const std::vector<double>& layers, 
     raise(errc::invalid_argument, "partition: the costs of all layers have no finite sum; take a larger unit");
   }
   // slowest[k][i]: the slowest stage in the best cut of the layers from i on into k + 1 stages.
-  std::vector<std::vector<double>> slowest(stages, std::vector<double>(n + 1, std::numeric_limits<double>::infinity()));
+  std::vector<std::vector<double>> slowest(stages, std::vector<double>(n + 1, std::numeric_limits<double>::max()));
   for (std::size_t i = 0; i < n; ++i) slowest[0][i] = before[n] - before[i];
   for (std::size_t k = 1; k < stages; ++k) {
     for (std::size_t i = 0; i + k < n; ++i) {

@@ -30,6 +30,7 @@
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/mesh/axis.hpp>
@@ -200,7 +201,7 @@ double weigh_means(std::span<T> means, double own, const Comm& comm, const Optio
                    const std::source_location& site) {
   double total = 0;
   all_reduce(comm, std::span(&own, 1), std::span(&total, 1), std::plus<>{}, options_of_counts(options), site);
-  if (!(total >= 0)) refuse_uncounted(comm, site);
+  if (!is_finite(total)) refuse_uncounted(comm, site);
   const double weight = total > 0 ? own / total : std::numeric_limits<double>::quiet_NaN();
   for (T& each : means) {
     // A mean of no elements may have any value, also NaN.

@@ -16,6 +16,7 @@
 #include <hocket/core/buffers.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/text.hpp>
@@ -264,7 +265,7 @@ To run_plan(Tensor&& from, const Options& options, const std::source_location& s
 template <class To>
 void check_means(To& to, const std::source_location& site) {
   using T = typename To::element_type;
-  if (!(to.count() >= 0)) refuse_uncounted(to.mesh(), site);
+  if (!is_finite(to.count())) refuse_uncounted(to.mesh(), site);
   if (to.count() == 0) std::fill_n(to.elements().data(), to.elements().size(), std::numeric_limits<T>::quiet_NaN());
 }
 

@@ -17,6 +17,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/mesh/axis.hpp>
@@ -264,7 +265,7 @@ class sharded_tensor {
   double count() const noexcept { return count_; }
   /// Sets `count()`.
   void set_count(double elements, const std::source_location& site = std::source_location::current()) {
-    if (!(elements >= 0) || !(elements <= std::numeric_limits<double>::max()))
+    if (!detail::is_finite(elements) || elements < 0)
       refuse(detail::concat({"means can't stand for ", std::to_string(elements),
                              " elements: the number must be finite and at least 0"}),
              site);

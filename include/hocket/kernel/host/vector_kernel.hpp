@@ -13,6 +13,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/kernel/host/instruction_level.hpp>
 #include <hocket/kernel/host/vector_operation.hpp>
 #include <hocket/kernel/host/vectorize.hpp>

@@ -5,12 +5,12 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/gradient/layout_agreement.hpp>
 #include <hocket/gradient/parameter_layout.hpp>
 #include <hocket/optimizer/optimizer_checks.hpp>
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -38,9 +38,8 @@ HOCKET_DECL void optimizer_checks::check_layouts(const parameter_layout& of_grad
 }
 
 HOCKET_DECL void optimizer_checks::check_numbers(double learning_rate, double factor) const {
-  if (!std::isfinite(learning_rate))
-    refuse(concat({"learning_rate must be finite, got ", std::to_string(learning_rate)}));
-  if (!std::isfinite(factor)) {
+  if (!is_finite(learning_rate)) refuse(concat({"learning_rate must be finite, got ", std::to_string(learning_rate)}));
+  if (!is_finite(factor)) {
     refuse(concat({"the factor of the gradient must be finite, got ", std::to_string(factor),
                    ": the count is 0 if no rank had any token"}));
   }

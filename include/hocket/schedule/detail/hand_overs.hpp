@@ -49,7 +49,7 @@ class hand_overs {
   constexpr void note(const schedule_action& what, int rank, double begin, double end, bool is_last) {
     rank_state& at = state_of(rank);
     if (end > begin) at.busy.push_back({begin, end});
-    at.now = is_last ? infinite : end;
+    at.now = is_last ? latest_time : end;
     at.granted = false;
     at.wants = never;
     const task& message = what.first;
@@ -75,7 +75,8 @@ class hand_overs {
 
  private:
   static constexpr double never = -1;
-  static constexpr double infinite = std::numeric_limits<double>::infinity();
+  /// Not infinity: with -ffast-math, compilers assume that no value is infinite.
+  static constexpr double latest_time = std::numeric_limits<double>::max();
 
   struct interval {
     double begin;

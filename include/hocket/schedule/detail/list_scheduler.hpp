@@ -82,7 +82,8 @@ class list_scheduler {
   const expectation& results() const noexcept { return results_; }
 
  private:
-  static constexpr double never = std::numeric_limits<double>::infinity();
+  /// Not infinity: with -ffast-math, compilers assume that no value is infinite.
+  static constexpr double never = std::numeric_limits<double>::max();
 
   struct stage_state {
     int chunk = 0;  ///< index among the stages of its rank

@@ -11,6 +11,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/not_understood.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/text.hpp>
@@ -202,7 +203,7 @@ struct vocabulary_parallel_cross_entropy {
                              .rank = detail::checked_mesh(targets.mesh()).rank(),
                              .ranks = targets.mesh().size(),
                              .site = site};
-    if (!(label_smoothing >= 0 && label_smoothing < 1)) {
+    if (detail::has_nan_bits(label_smoothing) || label_smoothing < 0 || label_smoothing >= 1) {
       raise(errc::invalid_argument,
             detail::concat({"label_smoothing is ", std::to_string(label_smoothing), "; it must be in [0, 1)"}), here);
     }

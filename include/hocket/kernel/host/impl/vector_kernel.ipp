@@ -84,19 +84,45 @@ HOCKET_DETAIL_INLINE bool has_nan(vector<float> a, vector<float> b) {
 #endif
   return nans != 0;
 }
-#undef HOCKET_DETAIL_ARITHMETIC
+
+/// `found`, with the canonical NaN in each lane in which `a` or `b` is a NaN. Compilers that assume that there are no NaNs
+/// would remove a comparison.
+template <class Lane>
+HOCKET_DETAIL_INLINE vector<Lane> with_nans_of(vector<Lane> found, vector<Lane> a, vector<Lane> b) {
+  const vector<Lane> nan = std::numeric_limits<Lane>::quiet_NaN() + vector<Lane>{};
+#if HOCKET_DETAIL_WIDTH == 64
+  if constexpr (sizeof(Lane) == 4) {
+    unsigned short nans = 0;
+    asm("vcmpps {$3, %2, %1, %0|%0, %1, %2, 3}" : "=k"(nans) : HOCKET_DETAIL_ANY(a), HOCKET_DETAIL_ANY(b));
+    asm("vmovaps {%2, %0%{%1%}|%0%{%1%}, %2}" : "+" HOCKET_DETAIL_ANY(found) : "Yk"(nans), HOCKET_DETAIL_ANY(nan));
+  } else {
+    unsigned char nans = 0;
+    asm("vcmppd {$3, %2, %1, %0|%0, %1, %2, 3}" : "=k"(nans) : HOCKET_DETAIL_ANY(a), HOCKET_DETAIL_ANY(b));
+    asm("vmovapd {%2, %0%{%1%}|%0%{%1%}, %2}" : "+" HOCKET_DETAIL_ANY(found) : "Yk"(nans), HOCKET_DETAIL_ANY(nan));
+  }
+  return found;
+#else
+  using word = hocket::detail::float_word<Lane>;
+  vector<Lane> unordered;
+  if constexpr (sizeof(Lane) == 4) {
+    HOCKET_DETAIL_ARITHMETIC("cmpunordps", (a), (b), (unordered));
+  } else {
+    HOCKET_DETAIL_ARITHMETIC("cmpunordpd", (a), (b), (unordered));
+  }
+  return reinterpret_cast<vector<word>>(unordered) < 0 ? nan : found;
+#endif
+}
 
 /// `smaller_or_larger` of operation/operations.hpp.
 template <bool Smaller, class Lane>
 HOCKET_DETAIL_INLINE vector<Lane> chosen(vector<Lane> a, vector<Lane> b) {
-  using bits = std::conditional_t<sizeof(Lane) == 4, std::int32_t, std::int64_t>;
-  const bits sign = std::numeric_limits<bits>::min();
-  const auto one = reinterpret_cast<vector<bits>>((Smaller ? b < a : a < b) ? b : a);
-  const auto other = reinterpret_cast<vector<bits>>((Smaller ? a < b : b < a) ? a : b);
-  const vector<bits> both = Smaller ? one | other : (one | other) & ((one & other) | ~sign);
-  const auto found = reinterpret_cast<vector<Lane>>(both);
-  return found == found ? found : std::numeric_limits<Lane>::quiet_NaN() + vector<Lane>{};
+  using word = hocket::detail::float_word<Lane>;
+  const auto x = reinterpret_cast<vector<word>>(a), y = reinterpret_cast<vector<word>>(b);
+  const vector<word> exceeds = (x > y) ^ (x & y);  // negative where a > b, as in core/float_bits.hpp
+  return with_nans_of<Lane>(exceeds < 0 ? (Smaller ? b : a) : (Smaller ? a : b), a, b);
 }
+
+#undef HOCKET_DETAIL_ARITHMETIC
 
 template <vector_function Function, class Lane>
 HOCKET_DETAIL_INLINE vector<Lane> apply(vector<Lane> a, vector<Lane> b) {
