@@ -345,8 +345,8 @@ class rendezvous {
   }
 
   void add_waiter(int rank, const request& what, deadline::clock::time_point now) {
-    constexpr auto forever = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
-    const std::chrono::nanoseconds allowed(static_cast<std::int64_t>(std::min(what.nanoseconds, forever)));
+    constexpr auto longest = static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count());
+    const std::chrono::nanoseconds allowed(static_cast<std::int64_t>(std::min(what.nanoseconds, longest)));
     waiting_.push_back({rank, what.kind, what.key, deadline::after(allowed, now), allowed, now});
   }
 

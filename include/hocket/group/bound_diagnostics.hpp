@@ -97,9 +97,9 @@ inline constexpr bool is_on_device<device_buffer<T, cuda::device_memory>> = true
 template <class T>
 inline constexpr bool is_on_device<device_in_place<T, cuda::device_memory>> = true;
 
-template <class Arguments, std::size_t I>
+template <class Arguments, std::size_t Index>
 consteval sentence explain_bound_buffer() {
-  using buffer = typename Arguments::template plain<I>;
+  using buffer = typename Arguments::template plain<Index>;
   if (!is_device_buffer<buffer>) {
     return "the buffers of a bound call come first: pass each as cuda::device(pointer, size)";
   }
@@ -111,16 +111,16 @@ consteval sentence explain_bound_buffer() {
 }
 
 /// Checks the options at I, of a call of `Family`, which end the call.
-template <class Family, class Arguments, std::size_t I>
+template <class Family, class Arguments, std::size_t Index>
 consteval sentence explain_end_of_bound_call() {
-  if (Arguments::template has<I> && !is_options<typename Arguments::template plain<I>>) {
+  if (Arguments::template has<Index> && !is_options<typename Arguments::template plain<Index>>) {
     return "the options of a bound call come last and are made by with(...), as in with(ring)";
   }
-  if (Arguments::template has<I + 1>) {
+  if (Arguments::template has<Index + 1>) {
     return "a bound call ends with its options: pass the stream to enqueue; errors are thrown";
   }
-  if constexpr (is_options<typename Arguments::template plain<I>>) {
-    return Family::template explain<typename Arguments::template plain<I>>();
+  if constexpr (is_options<typename Arguments::template plain<Index>>) {
+    return Family::template explain<typename Arguments::template plain<Index>>();
   }
   return {};
 }

@@ -136,10 +136,10 @@ constexpr schedule dual_pipe(int ranks, int microbatches) {
   const int turn = microbatches / 2;
   for (int rank = 0; rank < ranks; ++rank) {
     const int position = std::min(rank, ranks - 1 - rank);
-    detail::half_of_work near{rank, 0};
-    detail::half_of_work far{ranks - 1 - rank, turn};
-    if (rank >= ranks / 2) std::swap(near, far);
-    detail::eight_steps(made.of(rank), near, far).write(position, ranks / 2, turn);
+    detail::half_of_work near_half{rank, 0};
+    detail::half_of_work far_half{ranks - 1 - rank, turn};
+    if (rank >= ranks / 2) std::swap(near_half, far_half);
+    detail::eight_steps(made.of(rank), near_half, far_half).write(position, ranks / 2, turn);
   }
   return made;
 }

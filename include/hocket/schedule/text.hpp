@@ -211,10 +211,10 @@ class schedule_parser {
                                       1);  // from the part of `word` read so far to each prefix of `known`
     for (std::size_t k = 0; k < distance.size(); ++k) distance[k] = k;
     for (const char letter : word) {
-      const char small = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+      const char lower = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
       std::size_t diagonal = distance[0]++;
       for (std::size_t k = 1; k < distance.size(); ++k) {
-        const std::size_t change = diagonal + (small != known[k - 1]);
+        const std::size_t change = diagonal + (lower != known[k - 1]);
         diagonal = distance[k];
         distance[k] = std::min({change, distance[k] + 1, distance[k - 1] + 1});
       }

@@ -187,16 +187,16 @@ class v_table {
     fill_weights(true);
     squeeze();
     for (int rank = 0; rank < ranks_; ++rank) {
-      const int near = rank;
-      const int far = 2 * ranks_ - 1 - rank;
+      const int near_stage = rank;
+      const int far_stage = 2 * ranks_ - 1 - rank;
       at(rank).for_each([&](int, v_kind kind, int m) {
         switch (kind) {
-          case v_kind::near_forward: plan.of(rank).push_back(forward(near, m)); break;
-          case v_kind::far_forward: plan.of(rank).push_back(forward(far, m)); break;
-          case v_kind::far_gradient: plan.of(rank).push_back(input_gradient(far, m)); break;
-          case v_kind::near_gradient: plan.of(rank).push_back(input_gradient(near, m)); break;
-          case v_kind::far_weight: plan.of(rank).push_back(weight_gradient(far, m)); break;
-          default: plan.of(rank).push_back(weight_gradient(near, m)); break;
+          case v_kind::near_forward: plan.of(rank).push_back(forward(near_stage, m)); break;
+          case v_kind::far_forward: plan.of(rank).push_back(forward(far_stage, m)); break;
+          case v_kind::far_gradient: plan.of(rank).push_back(input_gradient(far_stage, m)); break;
+          case v_kind::near_gradient: plan.of(rank).push_back(input_gradient(near_stage, m)); break;
+          case v_kind::far_weight: plan.of(rank).push_back(weight_gradient(far_stage, m)); break;
+          default: plan.of(rank).push_back(weight_gradient(near_stage, m)); break;
         }
       });
     }

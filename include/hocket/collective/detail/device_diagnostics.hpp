@@ -33,8 +33,8 @@ struct device_element<device_in_place<T, Space>> {
   using type = T;
 };
 
-template <class Arguments, std::size_t I>
-using device_element_t = typename device_element<typename Arguments::template plain<I>>::type;
+template <class Arguments, std::size_t Index>
+using device_element_t = typename device_element<typename Arguments::template plain<Index>>::type;
 
 template <class Options>
 consteval sentence explain_stream() {
@@ -55,9 +55,9 @@ template <class T, class Space>
 inline constexpr bool is_device_in_place<device_in_place<T, Space>> = true;
 
 /// Returns the mistake in argument I, which must be a buffer in device or host memory.
-template <class Arguments, std::size_t I>
+template <class Arguments, std::size_t Index>
 consteval sentence explain_one_buffer() {
-  using argument = typename Arguments::template plain<I>;
+  using argument = typename Arguments::template plain<Index>;
   if (is_device_in_place<argument>) {
     return "in_place(buffer) replaces both in and out of all_reduce: pass it once, as in all_reduce(comm, "
            "in_place(buffer), ...); pass in and out, or one buffer, to other calls";
@@ -98,34 +98,35 @@ consteval sentence explain_device_elements() {
 }
 
 /// Checks the place of the options at I, which must be passed and must have a stream, and the arguments after them.
-template <class Arguments, std::size_t I>
+template <class Arguments, std::size_t Index>
 consteval sentence explain_place_of_device_options() {
-  return first_of({explain_stream<typename Arguments::template plain<I>>(), explain_place_of_options<Arguments, I>()});
+  return first_of(
+      {explain_stream<typename Arguments::template plain<Index>>(), explain_place_of_options<Arguments, Index>()});
 }
 
 /// Checks the options at I of a call of `Family`, and the arguments after them.
-template <class Family, class Arguments, std::size_t I>
+template <class Family, class Arguments, std::size_t Index>
 consteval sentence explain_device_options() {
-  constexpr sentence wrong = explain_place_of_device_options<Arguments, I>();
+  constexpr sentence wrong = explain_place_of_device_options<Arguments, Index>();
   if constexpr (wrong) {
     return wrong;
   } else {
-    return Family::template explain<typename Arguments::template plain<I>>();
+    return Family::template explain<typename Arguments::template plain<Index>>();
   }
 }
 
 /// Checks argument I, the operation on elements of `T`, which can't be omitted, and the options with a stream after it.
-template <plan::collective_kind Kind, class Arguments, std::size_t I, class T>
+template <plan::collective_kind Kind, class Arguments, std::size_t Index, class T>
 consteval sentence explain_device_operation_and_options() {
-  using given = typename Arguments::template plain<I>;
+  using given = typename Arguments::template plain<Index>;
   constexpr sentence misplaced =
-      first_of({explain_place_of_operation<given>(), explain_place_of_device_options<Arguments, I + 1>()});
+      first_of({explain_place_of_operation<given>(), explain_place_of_device_options<Arguments, Index + 1>()});
   if constexpr (misplaced) {
     return misplaced;
   } else if constexpr (constexpr sentence wrong = explain_operation<given, T>(); wrong) {
     return wrong;
   } else {
-    return explain_device_options<reduction_options<Kind, given, T>, Arguments, I + 1>();
+    return explain_device_options<reduction_options<Kind, given, T>, Arguments, Index + 1>();
   }
 }
 

@@ -49,19 +49,19 @@ concept explained_call = explainable<Collective> && lengths_of<Collective>() == 
                          accepted_with<Options, collective_options<Collective::collective, Op, T>, void>;
 
 /// Checks the options at I, the last argument.
-template <plan::collective_kind Kind, class T, class Op, class Arguments, std::size_t I>
+template <plan::collective_kind Kind, class T, class Op, class Arguments, std::size_t Index>
 consteval sentence explain_options_to_explain() {
-  if (Arguments::template has<I + 1>) return "explain(...) ends with the options of the call";
-  return explain_options<collective_options<Kind, Op, T>, Arguments, I>();
+  if (Arguments::template has<Index + 1>) return "explain(...) ends with the options of the call";
+  return explain_options<collective_options<Kind, Op, T>, Arguments, Index>();
 }
 
 /// Checks the operation at I, which can be omitted, and the options after it.
-template <plan::collective_kind Kind, class T, class Arguments, std::size_t I>
+template <plan::collective_kind Kind, class T, class Arguments, std::size_t Index>
 consteval sentence explain_operation_to_explain() {
-  using given = typename Arguments::template plain<I>;
-  if constexpr (!Arguments::template has<I> || is_options<given>) {
+  using given = typename Arguments::template plain<Index>;
+  if constexpr (!Arguments::template has<Index> || is_options<given>) {
     if constexpr (!operation_of_kind<std::plus<>, Kind, T>) return explain_operation<std::plus<>, T>();
-    return explain_options_to_explain<Kind, T, std::plus<>, Arguments, I>();
+    return explain_options_to_explain<Kind, T, std::plus<>, Arguments, Index>();
   } else if constexpr (constexpr sentence misplaced = explain_place_of_operation<given>(); misplaced) {
     return misplaced;
   } else if constexpr (!operation_of_kind<given, Kind, T>) {
@@ -71,7 +71,7 @@ consteval sentence explain_operation_to_explain() {
     }
     return explain_operation<given, T>();
   } else {
-    return explain_options_to_explain<Kind, T, given, Arguments, I + 1>();
+    return explain_options_to_explain<Kind, T, given, Arguments, Index + 1>();
   }
 }
 

@@ -157,7 +157,7 @@ class staged_direction {
   int peer() const noexcept { return peer_; }
 
  protected:
-  static constexpr std::uint32_t slots = cuda_ipc::staging_slots;
+  static constexpr std::uint32_t slot_count = cuda_ipc::staging_slots;
 
   ~staged_direction() = default;
 
@@ -205,17 +205,17 @@ class staged_sending : public staged_direction<State, Driver> {
 
   /// Begins copies to the host while slots are free. In a direct buffer, chunks count as copied.
   failure begin_copies_to_host() {
-    while (copies_begun_ < this->chunks_.count() && copies_begun_ < drained_ + this->slots) {
+    while (copies_begun_ < this->chunks_.count() && copies_begun_ < drained_ + this->slot_count) {
       if (!this->is_direct_) {
         bool ready = false;
-        failure found = this->lane().prepare(copies_begun_ % this->slots, this->chunks_.largest(), ready);
+        failure found = this->lane().prepare(copies_begun_ % this->slot_count, this->chunks_.largest(), ready);
         if (found || !ready) return found;
         const std::span<const std::byte> theirs = part(copies_begun_);
         if (!theirs.empty()) {
-          found =
-              this->lane().copy_down(this->lane().memory(copies_begun_ % this->slots), theirs.data(), theirs.size());
+          found = this->lane().copy_down(this->lane().memory(copies_begun_ % this->slot_count), theirs.data(),
+                                         theirs.size());
         }
-        if (!found) found = this->lane().note_down(copies_begun_ % this->slots);
+        if (!found) found = this->lane().note_down(copies_begun_ % this->slot_count);
         if (found) return found;
       }
       ++copies_begun_;
@@ -229,13 +229,14 @@ class staged_sending : public staged_direction<State, Driver> {
     while (sent_ < copies_begun_) {
       bool ready = this->is_direct_;
       failure found;
-      if (!ready) found = this->lane().is_down(sent_ % this->slots, ready);
+      if (!ready) found = this->lane().is_down(sent_ % this->slot_count, ready);
       if (found || !ready) return found;
       held_ = true;
       if (!turn.may_send()) return found;
       auto& message = send_slot(sent_);
       if (!message) message.emplace();
-      const std::byte* const from = this->is_direct_ ? part(sent_).data() : this->lane().memory(sent_ % this->slots);
+      const std::byte* const from =
+          this->is_direct_ ? part(sent_).data() : this->lane().memory(sent_ % this->slot_count);
       if (!message->begin(this->state_, this->peer_, this->id_, {from, part(sent_).size()}, found)) return found;
       held_ = false;
       moved = true;
@@ -287,15 +288,15 @@ class staged_receiving : public staged_direction<State, Driver> {
     if (this->is_direct_) {
       if (!this->reached_) return {};
     } else {
-      if (received_ >= taken_ + this->slots) return {};
+      if (received_ >= taken_ + this->slot_count) return {};
       bool ready = false;
-      failure found = this->lane().prepare(received_ % this->slots, this->chunks_.largest(), ready);
+      failure found = this->lane().prepare(received_ % this->slot_count, this->chunks_.largest(), ready);
       if (found || !ready) return found;
     }
     this->waits_ = false;
     if (!turn.may_receive()) return {};
     const std::span<std::byte> theirs = part(received_);
-    std::byte* const to = this->is_direct_ ? theirs.data() : this->lane().memory(received_ % this->slots);
+    std::byte* const to = this->is_direct_ ? theirs.data() : this->lane().memory(received_ % this->slot_count);
     failure found;
     if (!in_.arrived(this->state_, this->peer_, this->id_, {to, theirs.size()}, found)) return found;
     moved = true;
@@ -313,9 +314,9 @@ class staged_receiving : public staged_direction<State, Driver> {
       const std::span<std::byte> theirs = part(taken_);
       failure found;
       if (!theirs.empty()) {
-        found = this->lane().copy_up(theirs.data(), this->lane().memory(taken_ % this->slots), theirs.size());
+        found = this->lane().copy_up(theirs.data(), this->lane().memory(taken_ % this->slot_count), theirs.size());
       }
-      if (!found) found = this->lane().note_up(taken_ % this->slots);
+      if (!found) found = this->lane().note_up(taken_ % this->slot_count);
       if (found) return found;
       ++taken_;
       moved = true;

@@ -91,7 +91,7 @@ struct staged_call_spec : device_call_spec<Driver> {
 template <class Driver>
 template <class State>
 class staged_call_spec<Driver>::operation_state final : public operation {
-  static constexpr std::size_t slots = cuda_ipc::staging_slots;
+  static constexpr std::size_t slot_count = cuda_ipc::staging_slots;
 
   /// One of the caller's buffers.
   struct side {
@@ -197,7 +197,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   /// Calls `copy(address in the caller's buffer, address in the slot, bytes)` for the part of each block in a chunk.
   template <class Copy>
   failure each_block(const side& one, std::uint32_t chunk, Copy copy) const {
-    std::byte* slot = lane().memory(chunk % slots) + one.at;
+    std::byte* slot = lane().memory(chunk % slot_count) + one.at;
     if (chunks_ == 1) return copy(one.data, slot, bytes_of(one, chunk));
     std::byte* block = one.data;
     for (std::size_t b = 0; b < one.blocks.count(); ++b) {
@@ -213,16 +213,16 @@ class staged_call_spec<Driver>::operation_state final : public operation {
 
   /// Begins copies to the host while slots are free.
   failure begin_copies_to_host(bool& moved) {
-    while (copies_begun_ < chunks_ && copies_begun_ < taken_ + slots) {
+    while (copies_begun_ < chunks_ && copies_begun_ < taken_ + slot_count) {
       bool ready = false;
-      failure found = lane().prepare(copies_begun_ % slots, slot_bytes_, ready);
+      failure found = lane().prepare(copies_begun_ % slot_count, slot_bytes_, ready);
       if (found || !ready) return found;
       const auto down = [&](void* theirs, void* slot, std::size_t bytes) {
         return lane().copy_down(slot, theirs, bytes);
       };
       if (in_.is_copied) found = each_block(in_, copies_begun_, down);
       if (!found && out_.is_copied && reads_out()) found = each_block(out_, copies_begun_, down);
-      if (!found) found = lane().note_down(copies_begun_ % slots);
+      if (!found) found = lane().note_down(copies_begun_ % slot_count);
       if (found) return found;
       ++copies_begun_;
       moved = true;
@@ -234,7 +234,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   failure begin_part(bool& moved) {
     if (part_ || taken_ == copies_begun_) return {};
     bool ready = false;
-    failure found = lane().is_down(taken_ % slots, ready);
+    failure found = lane().is_down(taken_ % slot_count, ready);
     if (found || !ready) return found;
     planned_call call = call_;
     call.layout = {size_of(taken_), call_.layout.blocks(), call_.layout.chunks_per_block()};
@@ -261,7 +261,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   /// Returns the address at which the host reads or writes the current chunk.
   std::byte* chunk_begin(const side& one) const noexcept {
     if (one.is_direct) return one.data + std::min(one.blocks.begin(taken_), one.blocks.total()) * host_.element_size;
-    return one.is_copied ? lane().memory(taken_ % slots) + one.at : nullptr;
+    return one.is_copied ? lane().memory(taken_ % slot_count) + one.at : nullptr;
   }
 
   /// Begins copies of a completed chunk to the device.
@@ -273,7 +273,7 @@ class staged_call_spec<Driver>::operation_state final : public operation {
         return lane().copy_up(theirs, slot, bytes);
       });
     }
-    if (!found) found = lane().note_up(taken_ % slots);
+    if (!found) found = lane().note_up(taken_ % slot_count);
     if (!found) ++taken_;
     return found;
   }

@@ -34,13 +34,13 @@ template <class... Arguments>
 struct argument_list {
   struct none {};
 
-  template <std::size_t I>
-  using at =
-      std::tuple_element_t<(I < sizeof...(Arguments) ? I : sizeof...(Arguments)), std::tuple<Arguments..., none>>;
-  template <std::size_t I>
-  using plain = std::remove_cvref_t<at<I>>;
-  template <std::size_t I>
-  static constexpr bool has = I < sizeof...(Arguments);
+  template <std::size_t Index>
+  using at = std::tuple_element_t<(Index < sizeof...(Arguments) ? Index : sizeof...(Arguments)),
+                                  std::tuple<Arguments..., none>>;
+  template <std::size_t Index>
+  using plain = std::remove_cvref_t<at<Index>>;
+  template <std::size_t Index>
+  static constexpr bool has = Index < sizeof...(Arguments);
 };
 
 /// A communicator, or a type derived from one.
@@ -164,26 +164,27 @@ consteval sentence explain_operation() {
 }
 
 /// Checks the end of a call: with(...), and a std::error_code if the caller wants no exception.
-template <class Arguments, std::size_t I>
+template <class Arguments, std::size_t Index>
 consteval sentence explain_place_of_options() {
-  using last = typename Arguments::template plain<I>;
+  using last = typename Arguments::template plain<Index>;
   if (constexpr sentence stray = explain_stray<last>(); stray) return stray;
-  if (Arguments::template has<I> && !is_options<last>) {
+  if (Arguments::template has<Index> && !is_options<last>) {
     return "the options must be made by with(...), as in with(ring, timeout(5s)), and no "
            "argument before them can be omitted";
   }
-  if (Arguments::template has<I + 1> && !std::is_same_v<typename Arguments::template at<I + 1>, std::error_code&>) {
+  if (Arguments::template has<Index + 1> &&
+      !std::is_same_v<typename Arguments::template at<Index + 1>, std::error_code&>) {
     return "the last argument must be a std::error_code that is neither const nor a temporary";
   }
   return {};
 }
 
 /// Checks the options at I of a call of `Family` on host buffers, and the arguments after them.
-template <class Family, class Arguments, std::size_t I>
+template <class Family, class Arguments, std::size_t Index>
 consteval sentence explain_options() {
-  using given = typename Arguments::template plain<I>;
-  constexpr sentence wrong = explain_place_of_options<Arguments, I>();
-  if constexpr (wrong || !Arguments::template has<I>) {
+  using given = typename Arguments::template plain<Index>;
+  constexpr sentence wrong = explain_place_of_options<Arguments, Index>();
+  if constexpr (wrong || !Arguments::template has<Index>) {
     return wrong;
   } else {
     return explain_host_options<Family, given>();
@@ -191,18 +192,18 @@ consteval sentence explain_options() {
 }
 
 /// Checks argument I, the operation on elements of `T`, which can be omitted, and the arguments after it.
-template <plan::collective_kind Kind, class Arguments, std::size_t I, class T>
+template <plan::collective_kind Kind, class Arguments, std::size_t Index, class T>
 consteval sentence explain_operation_and_options() {
-  using given = typename Arguments::template plain<I>;
-  using op = std::conditional_t<Arguments::template has<I>, given, std::plus<>>;
+  using given = typename Arguments::template plain<Index>;
+  using op = std::conditional_t<Arguments::template has<Index>, given, std::plus<>>;
   constexpr sentence misplaced =
-      first_of({explain_place_of_operation<given>(), explain_place_of_options<Arguments, I + 1>()});
+      first_of({explain_place_of_operation<given>(), explain_place_of_options<Arguments, Index + 1>()});
   if constexpr (misplaced) {
     return misplaced;
   } else if constexpr (constexpr sentence wrong = explain_operation<op, T>(); wrong) {
     return wrong;
   } else {
-    return explain_options<reduction_options<Kind, op, T>, Arguments, I + 1>();
+    return explain_options<reduction_options<Kind, op, T>, Arguments, Index + 1>();
   }
 }
 
@@ -217,9 +218,9 @@ consteval sentence explain_lifetime() {
 }
 
 /// Checks that argument I, the lengths of blocks, is a `Wanted`.
-template <class Arguments, std::size_t I, class Wanted>
+template <class Arguments, std::size_t Index, class Wanted>
 consteval sentence explain_counts() {
-  if (std::is_same_v<typename Arguments::template plain<I>, Wanted>) return {};
+  if (std::is_same_v<typename Arguments::template plain<Index>, Wanted>) return {};
   if (std::is_same_v<Wanted, counts>) {
     return "pass the lengths of the ranks' blocks as hocket::counts{lengths}, after in and out: `lengths` "
            "must have a std::size_t for each rank";
@@ -229,10 +230,10 @@ consteval sentence explain_counts() {
 }
 
 /// Checks the arguments from I on against the types `First, Others...`.
-template <class Arguments, std::size_t I, class First, class... Others>
+template <class Arguments, std::size_t Index, class First, class... Others>
 consteval sentence explain_all_counts() {
-  if (constexpr sentence wrong = explain_counts<Arguments, I, First>(); wrong) return wrong;
-  if constexpr (sizeof...(Others) > 0) return explain_all_counts<Arguments, I + 1, Others...>();
+  if (constexpr sentence wrong = explain_counts<Arguments, Index, First>(); wrong) return wrong;
+  if constexpr (sizeof...(Others) > 0) return explain_all_counts<Arguments, Index + 1, Others...>();
   return {};
 }
 
@@ -257,28 +258,28 @@ consteval sentence explain_surplus() {
 }
 
 /// True if argument I is missing or is a `Wanted`.
-template <class Arguments, std::size_t I, class Wanted>
+template <class Arguments, std::size_t Index, class Wanted>
 inline constexpr bool is_or_missing =
-    !Arguments::template has<I> || std::is_same_v<typename Arguments::template plain<I>, Wanted>;
+    !Arguments::template has<Index> || std::is_same_v<typename Arguments::template plain<Index>, Wanted>;
 
-template <class Arguments, std::size_t I>
+template <class Arguments, std::size_t Index>
 consteval sentence explain_root() {
-  if (!is_or_missing<Arguments, I, root>)
+  if (!is_or_missing<Arguments, Index, root>)
     return "pass the root as hocket::root{0}, after the buffer and before with(...)";
   return {};
 }
 
-template <class Arguments, std::size_t I>
+template <class Arguments, std::size_t Index>
 consteval sentence explain_peer() {
-  if (!std::is_same_v<typename Arguments::template plain<I>, peer>) {
+  if (!std::is_same_v<typename Arguments::template plain<Index>, peer>) {
     return "pass the other rank as hocket::peer{1}, right after its buffer";
   }
   return {};
 }
 
-template <class Arguments, std::size_t I>
+template <class Arguments, std::size_t Index>
 consteval sentence explain_tag_argument() {
-  if (!is_or_missing<Arguments, I, tag>) {
+  if (!is_or_missing<Arguments, Index, tag>) {
     return "pass the tag as hocket::tag{7}; before with(...) it can't be omitted: pass hocket::tag{0}";
   }
   return {};

@@ -35,9 +35,9 @@ HOCKET_VECTORIZE void finish_each(const Op& op, T* to, const typename reduction<
 /// Returns false if there are too few elements. One of the types is float.
 template <vector_conversion Conversion, class To, class From>
 bool convert_elements(To* to, const From* from, std::size_t count, int ranks) {
-  using small = std::conditional_t<Conversion == vector_conversion::decode, From, To>;
-  return convert_vectors<small, Conversion>(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
-                                            count, static_cast<float>(ranks));
+  using narrow = std::conditional_t<Conversion == vector_conversion::decode, From, To>;
+  return convert_vectors<narrow, Conversion>(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                                             count, static_cast<float>(ranks));
 }
 
 #endif

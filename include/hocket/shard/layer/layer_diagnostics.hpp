@@ -87,10 +87,12 @@ struct layer_arguments {
 };
 
 /// Whether the arguments from I on are valid after the tensors of a call: options, and a call site.
-template <class Arguments, std::size_t I>
-inline constexpr bool ends_at = (!Arguments::template has<I> || call_options<typename Arguments::template plain<I>>)&&(
-    !Arguments::template has<I + 1> ||
-    std::is_same_v<typename Arguments::template plain<I + 1>, std::source_location>)&&!Arguments::template has<I + 2>;
+template <class Arguments, std::size_t Index>
+inline constexpr bool ends_at =
+    (!Arguments::template has<Index> || call_options<typename Arguments::template plain<Index>>)&&(
+        !Arguments::template has<Index + 1> ||
+        std::is_same_v<typename Arguments::template plain<Index + 1>,
+                       std::source_location>)&&!Arguments::template has<Index + 2>;
 
 /// The arguments of a pass: `First` others, tensors of `Ranks` dimensions, and options. `Pass` has
 /// `explain<Options, Tensors...>()`.

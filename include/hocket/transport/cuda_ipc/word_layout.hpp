@@ -21,11 +21,11 @@ enum class word_bank : unsigned { early, late, acknowledgements, arrivals, recei
 class word_layout {
  public:
   static constexpr unsigned tags = 5;  ///< number of tags, as in `signal_line`
-  static constexpr unsigned slots = plan::message_slots;
+  static constexpr unsigned slot_count = plan::message_slots;
 
   explicit word_layout(int ranks) noexcept : ranks_(static_cast<std::size_t>(ranks)) {}
 
-  std::size_t count() const noexcept { return (3 * tags + 2 * slots) * ranks_; }
+  std::size_t count() const noexcept { return (3 * tags + 2 * slot_count) * ranks_; }
   std::size_t bytes() const noexcept { return count() * sizeof(std::uint32_t); }
   /// `number` is a tag or, for a message, its slot; `signaller` is the rank that sets the word.
   std::size_t offset(word_bank bank, unsigned number, int signaller) const noexcept {
@@ -34,7 +34,7 @@ class word_layout {
 
  private:
   static std::size_t first_row(word_bank bank) noexcept {
-    return bank == word_bank::receipts ? 3 * tags + slots : static_cast<unsigned>(bank) * tags;
+    return bank == word_bank::receipts ? 3 * tags + slot_count : static_cast<unsigned>(bank) * tags;
   }
 
   std::size_t ranks_;

@@ -14,11 +14,11 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Returns whether the loaded version is UCX 1.`minor` or newer.
-inline bool at_least(unsigned minor) noexcept {
-  unsigned major = 0, found = 0, release = 0;
-  ucp_get_version(&major, &found, &release);
-  return major > 1 || found >= minor;
+/// Returns whether the loaded version is UCX 1.`least_minor` or newer.
+inline bool at_least(unsigned least_minor) noexcept {
+  unsigned found_major = 0, found_minor = 0, release = 0;
+  ucp_get_version(&found_major, &found_minor, &release);
+  return found_major > 1 || found_minor >= least_minor;
 }
 
 }  // namespace ucx
