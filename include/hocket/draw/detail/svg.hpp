@@ -8,10 +8,10 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/text.hpp>
 
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -24,8 +24,8 @@ namespace plan::detail {
 inline std::string decimal(double value, int digits) {
   if (!(std::abs(value) < 1e15)) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.6g", value);
-    return text;
+    const auto written = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6);
+    return {text, written.ptr};
   }
   auto scaled = static_cast<std::uint64_t>(std::llround(std::abs(value) * std::pow(10.0, digits)));
   const bool negative = value < 0 && scaled != 0;

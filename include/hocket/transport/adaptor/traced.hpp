@@ -16,10 +16,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -85,9 +85,9 @@ class trace_log {
   };
 
   static std::string number(double microseconds) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.3f", microseconds);
-    return text;
+    char text[40];  // up to 10^30 µs; the locale does not matter, as JSON requires
+    const auto written = std::to_chars(text, text + sizeof text, microseconds, std::chars_format::fixed, 3);
+    return {text, written.ptr};
   }
 
   void append(event made) {
