@@ -3,6 +3,7 @@
 /// Opens the store that a description of the world names, whatever its kind.
 #pragma once
 
+#include <hocket/bootstrap/any_store.hpp>
 #include <hocket/bootstrap/directory_store.hpp>
 #include <hocket/bootstrap/environment.hpp>
 #include <hocket/bootstrap/store.hpp>
@@ -13,12 +14,9 @@
 #include <hocket/core/platform/socket.hpp>
 #include <hocket/core/text.hpp>
 
-#include <concepts>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -53,45 +51,6 @@ class single_store {
 
  private:
   std::map<std::string, blob> values_;
-};
-
-/// A type-erased store. Move-only.
-class any_store {
- public:
-  template <store Store>
-    requires(!std::same_as<Store, any_store>)
-  explicit any_store(Store place) : held_(std::make_unique<holder<Store>>(std::move(place))) {}
-
-  void set(std::string_view key, byte_view value, const wait_limit& limit) { held_->set(key, value, limit); }
-  blob get(std::string_view key, const wait_limit& limit) { return held_->get(key, limit); }
-
-  /// See `exchange`, which this calls: it uses `gather` of the store inside if that has one.
-  std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine, const wait_limit& limit) {
-    return held_->gather(key, rank, ranks, mine, limit);
-  }
-
- private:
-  struct base {
-    virtual ~base() = default;
-    virtual void set(std::string_view key, byte_view value, const wait_limit& limit) = 0;
-    virtual blob get(std::string_view key, const wait_limit& limit) = 0;
-    virtual std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine,
-                                     const wait_limit& limit) = 0;
-  };
-
-  template <typename Store>
-  struct holder final : base {
-    explicit holder(Store place) : place_(std::move(place)) {}
-    void set(std::string_view key, byte_view value, const wait_limit& limit) override { place_.set(key, value, limit); }
-    blob get(std::string_view key, const wait_limit& limit) override { return place_.get(key, limit); }
-    std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine,
-                             const wait_limit& limit) override {
-      return exchange(place_, key, rank, ranks, mine, limit);
-    }
-    Store place_;
-  };
-
-  std::unique_ptr<base> held_;
 };
 
 /// Opens the store that `world` names. Collective: every rank calls it.

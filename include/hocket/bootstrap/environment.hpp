@@ -25,6 +25,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/text.hpp>
 
 #include <charconv>
@@ -39,6 +40,9 @@
 HOCKET_BEGIN_NAMESPACE
 
 namespace bootstrap {
+
+/// Ranks that a world may have: those that the tags of messages can tell apart.
+inline constexpr int most_ranks = 65536;
 
 /// What a process knows about its world before it communicates.
 struct world_description {
@@ -85,10 +89,7 @@ class variable_reader {
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), result);
     if (value.empty() || problem != std::errc() || end != value.data() + value.size() || result < least ||
         result > most) {
-      std::string range = most == std::numeric_limits<int>::max()
-                              ? hocket::detail::concat({"of at least ", least})
-                              : hocket::detail::concat({"from ", least, " to ", most});
-      reject(name, "it must be a whole number " + range);
+      reject(name, hocket::detail::concat({"it must be a whole number from ", least, " to ", most}));
     }
     return result;
   }
@@ -108,8 +109,8 @@ class variable_reader {
 
 inline void read_ranks(const variable_reader& variables, const char* rank, const char* ranks, int& rank_value,
                        int& ranks_value) {
-  ranks_value = variables.integer(ranks, 1, std::numeric_limits<int>::max());
-  rank_value = variables.integer(rank, 0, std::numeric_limits<int>::max());
+  ranks_value = variables.integer(ranks, 1, most_ranks);
+  rank_value = variables.integer(rank, 0, most_ranks - 1);
   if (rank_value >= ranks_value) {
     variables.reject(rank, hocket::detail::concat({"it must be less than ", ranks, "='", variables.text(ranks),
                                                    "', because ranks count from 0"}));
@@ -154,7 +155,8 @@ inline void read_timeout(const variable_reader& variables, world_description& wo
   const std::string_view value = variables.text(name);
   double seconds = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-  if (problem != std::errc() || end != value.data() + value.size() || !(seconds >= 1e-9 && seconds <= 1e9)) {
+  if (problem != std::errc() || end != value.data() + value.size() || !hocket::detail::is_finite(seconds) ||
+      seconds < 1e-9 || seconds > 1e9) {
     variables.reject(name, "it must be a number of seconds, from 1e-9 to 1e9");
   }
   world.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
@@ -178,10 +180,9 @@ inline void read_hocket(const variable_reader& variables, world_description& wor
 /// Reads the local rank and the number of local ranks; a launcher may set one or none. `ranks` may be null.
 inline void read_local_ranks(const variable_reader& variables, const char* rank, const char* ranks,
                              world_description& world) {
-  const int most = std::numeric_limits<int>::max();
-  if (variables.has(rank)) world.local_rank = variables.integer(rank, 0, most);
+  if (variables.has(rank)) world.local_rank = variables.integer(rank, 0, most_ranks - 1);
   if (ranks == nullptr || !variables.has(ranks)) return;
-  world.local_ranks = variables.integer(ranks, 1, most);
+  world.local_ranks = variables.integer(ranks, 1, most_ranks);
   if (world.local_rank >= world.local_ranks) variables.reject(rank, std::string("it must be less than ") + ranks);
 }
 
@@ -274,17 +275,47 @@ namespace detail {
 
 inline constexpr auto variable_of_this_process = [](const char* name) -> const char* { return std::getenv(name); };
 
+/// Returns the name of the variable that makes this process a rank, as `is_rank` defines it; null if none does.
+inline const char* variable_of_rank(const variable_reader& variables) noexcept {
+  if (variables.has("HOCKET_RANK")) return "HOCKET_RANK";
+  const char* rank = "RANK";
+  const char* ranks = "WORLD_SIZE";
+  if (!variables.has(rank) || !variables.has(ranks)) {
+    const launcher* const from = launcher_of(variables);
+    if (from == nullptr) return nullptr;
+    rank = from->rank;
+    ranks = from->ranks;
+  }
+  return variables.text(ranks) != "1" ? rank : nullptr;
+}
+
 }  // namespace detail
+
+/// Returns the description of a world whose rank and size the program knows. Reads only HOCKET_TIMEOUT and
+/// HOCKET_FLIGHT_RECORDER. Raises `invalid_argument` unless 0 <= rank < ranks <= `most_ranks`.
+inline world_description world_of(int rank, int ranks) {
+  if (ranks < 1 || ranks > most_ranks || rank < 0 || rank >= ranks) {
+    raise(errc::invalid_argument,
+          hocket::detail::concat({"rank ", rank, " of ", ranks, " ranks: there must be 1 to ", most_ranks,
+                                  " ranks, and the rank must be from 0 to one less"}));
+  }
+  const detail::variable_reader variables(detail::variable_of_this_process);
+  world_description world;
+  world.rank = rank;
+  world.ranks = ranks;
+  world.source = "the program";
+  detail::read_timeout(variables, world);
+  world.flight_recorder = variables.text("HOCKET_FLIGHT_RECORDER");
+  return world;
+}
 
 /// Reads the world from the variables of this process.
 inline world_description read_environment() { return read_environment(detail::variable_of_this_process); }
 
-/// True if any of these variables makes this process a rank. With mpirun, mpiexec and srun: one of several ranks.
+/// True if `HOCKET_RANK` makes this process a rank, or the variables of another launcher make it one of several ranks.
+/// Those of a single rank are also set where nothing was launched: in batch scripts, containers and notebooks.
 inline bool is_rank() noexcept {
-  const detail::variable_reader variables(detail::variable_of_this_process);
-  if (variables.has("HOCKET_RANK") || (variables.has("RANK") && variables.has("WORLD_SIZE"))) return true;
-  const detail::launcher* const launcher = detail::launcher_of(variables);
-  return launcher != nullptr && variables.text(launcher->ranks) != "1";
+  return detail::variable_of_rank(detail::variable_reader(detail::variable_of_this_process)) != nullptr;
 }
 
 }  // namespace bootstrap

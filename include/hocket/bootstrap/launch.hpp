@@ -47,7 +47,7 @@ struct spawn_options {
   bool prefix_output = false;  ///< precede each line of output by "[rank] "
   bool report = true;          ///< print on stderr which rank failed first, and which ranks were killed
   /// Time that the other ranks have to end after a rank has failed or a signal was forwarded. Then they are sent
-  /// SIGTERM, and SIGKILL one second later.
+  /// SIGTERM, and SIGKILL one second later. `nanoseconds::max()`: no limit, so that they can `shrink` and continue.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
   /// After this time all ranks are killed, and `spawn` returns 124, unless a rank had failed before. Default: no limit.
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
@@ -265,8 +265,10 @@ class command_group {
       status_ = status;
       if (next_kill_.never()) next_kill_ = deadline::after(options_.grace);
       if (options_.report && group_.count_running() > 0) {
-        report(hocket::detail::concat({"rank ", rank, " ended with status ", status, "; the others have ",
-                                       platform::seconds_text(options_.grace), " to end"}));
+        report(hocket::detail::concat({"rank ", rank, " ended with status ", status, "; the others ",
+                                       next_kill_.never() ? "continue"
+                                                          : "have " + platform::seconds_text(options_.grace) +
+                                                                " to end (spawn_options::grace)"}));
       }
     }
   }
@@ -339,9 +341,20 @@ int run_rank(Function& function, bootstrap::world_description world) {
   return code;
 }
 
+inline void refuse_rank(int ranks) {
+  const bootstrap::detail::variable_reader variables(bootstrap::detail::variable_of_this_process);
+  const char* const name = bootstrap::detail::variable_of_rank(variables);
+  if (name == nullptr) return;
+  raise(errc::invalid_argument,
+        hocket::detail::concat({name, "='", variables.text(name),
+                                "' states that this process is itself a rank, so that each rank would start ", ranks,
+                                " more processes: call spawn only where launch::is_rank() is false, or unset ", name}));
+}
+
 inline void check_ranks(int ranks) {
-  if (ranks < 1) {
-    raise(errc::invalid_argument, hocket::detail::concat({"cannot launch ", ranks, " ranks: give at least 1"}));
+  if (ranks < 1 || ranks > bootstrap::most_ranks) {
+    raise(errc::invalid_argument,
+          hocket::detail::concat({"cannot launch ", ranks, " ranks: give a number from 1 to ", bootstrap::most_ranks}));
   }
 }
 
@@ -351,17 +364,13 @@ inline void check_ranks(int ranks) {
 ///
 /// Returns 0 if all ranks succeeded. Otherwise, by what happened first: the status of the failed rank (its exit code or
 /// 128 plus its signal), 128 plus a forwarded signal, or 124 for the time limit. Forwards SIGINT, SIGTERM and SIGHUP to
-/// the ranks while it waits. Rank 0 inherits stdin unless stdin is a terminal; the other ranks read from /dev/null.
-/// **Errors.** `invalid_argument`: `ranks` is less than 1; there is no command, or it can't be run; this process is
-/// itself a rank. **Threads.** `spawn` receives signals only if the other threads of the program block them.
+/// the ranks while it waits. `spawn_options::grace` limits how long ranks may continue after one has failed. Rank 0 inherits stdin unless stdin is a terminal; the other ranks read from /dev/null.
+/// **Errors.** `invalid_argument`: `ranks` is not from 1 to 65536; there is no command, or it can't be run; this process
+/// is itself a rank. **Threads.** `spawn` receives signals only if the other threads of the program block them.
 inline int spawn(int ranks, std::vector<std::string> command, const spawn_options& options = {}) {
   detail::check_ranks(ranks);
   if (command.empty()) raise(errc::invalid_argument, "no command to launch: give a program and its arguments");
-  if (is_rank()) {
-    raise(errc::invalid_argument,
-          hocket::detail::concat({"this process is itself a rank, so that each rank would start ", ranks,
-                                  " more processes: call spawn only where launch::is_rank() is false"}));
-  }
+  detail::refuse_rank(ranks);
   return detail::command_group(ranks, std::move(command), options).run();
 }
 

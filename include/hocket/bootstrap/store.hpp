@@ -2,9 +2,9 @@
 /// @file
 /// Stores: key-value storage of blobs (small byte strings), by which ranks find each other before any transport exists.
 ///
-/// A `store` has `set` and `get`. It may also offer `gather` (the blobs of all ranks in one round trip) and `add` (a
-/// counter). Start-up calls `exchange`, which works on any store, uses `gather` if present, and reports which ranks are
-/// missing if some never join. The store is needed for start-up only.
+/// A `store` has `set` and `get`, or `gather` (the blobs of all ranks in one round trip), or all three. It may also offer
+/// `add` (a counter). Start-up calls `exchange`, which works on any store, uses `gather` if present, and reports which
+/// ranks are missing if some never join. The store is needed for start-up only.
 ///
 ///     auto world = hocket::bootstrap::read_environment();
 ///     auto store = hocket::bootstrap::connect_store(world, hocket::deadline::after(world.timeout));
@@ -36,21 +36,24 @@ namespace bootstrap {
 /// exists. When the limit ends the call, both raise `timeout` or `aborted`, and `peer_lost` if a rank has ended;
 /// `aborted` names a peer only if start-up was cancelled on that peer. Only one thread at a time may use a store.
 template <typename Store>
-concept store = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
+concept key_value_store = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
   place.set(key, value, limit);
   { place.get(key, limit) } -> std::same_as<blob>;
 };
 
 /// A store with `gather(key, rank, ranks, value, limit)`: collects each rank's `value`, returns all in rank order.
 template <typename Store>
-concept has_gather =
-    store<Store> && requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
-      { place.gather(key, 0, 1, value, limit) } -> std::same_as<std::vector<blob>>;
-    };
+concept has_gather = requires(Store& place, std::string_view key, byte_view value, const wait_limit& limit) {
+  { place.gather(key, 0, 1, value, limit) } -> std::same_as<std::vector<blob>>;
+};
+
+/// What `exchange` accepts.
+template <typename Store>
+concept store = key_value_store<Store> || has_gather<Store>;
 
 /// A store with counters: `add(key, summand, limit)` adds to a counter (which begins at 0) and returns the sum.
 template <typename Store>
-concept has_add = store<Store> && requires(Store& place, std::string_view key, const wait_limit& limit) {
+concept has_add = key_value_store<Store> && requires(Store& place, std::string_view key, const wait_limit& limit) {
   { place.add(key, std::int64_t{1}, limit) } -> std::same_as<std::int64_t>;
 };
 
@@ -103,7 +106,7 @@ inline std::chrono::nanoseconds allowed_time(const wait_limit& limit) { return l
 
 /// Implements `exchange` by `set` and `get` alone. Rank 0 collects the blobs and publishes under one key either all
 /// blobs or, after a timeout, the failure. So every other rank waits for a single key.
-template <store Store>
+template <key_value_store Store>
 class generic_exchange {
  public:
   generic_exchange(Store& place, std::string_view prefix, int rank, int ranks, const wait_limit& limit)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// `auto comm = hocket::ucx::connect();`: makes a communicator of all ranks from the launcher's environment variables.
+/// Programs that have started their ranks by other means pass `connect` a description of the world, or an all-gather.
 #pragma once
 
+#include <hocket/bootstrap/all_gather_store.hpp>
+#include <hocket/bootstrap/any_store.hpp>
 #include <hocket/bootstrap/environment.hpp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
@@ -11,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <stop_token>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
@@ -34,6 +38,8 @@ namespace detail {
 
 /// Implements `connect`.
 HOCKET_DECL communicator connect_world(const bootstrap::world_description& world, const connect_options& options);
+HOCKET_DECL communicator connect_through(bootstrap::any_store store, const bootstrap::world_description& world,
+                                         const connect_options& options);
 
 }  // namespace detail
 
@@ -52,6 +58,34 @@ HOCKET_DECL communicator connect_world(const bootstrap::world_description& world
 template <class = void>
 communicator connect(const bootstrap::world_description& world, const connect_options& options = {}) {
   return detail::connect_world(world, options);
+}
+
+/// Joins a world of `ranks` ranks that can exchange bytes already: by `all_gather`, a function that takes the bytes of
+/// this rank and returns those of all ranks, in rank order. hocket opens no port for start-up then, and reads no variable
+/// but `HOCKET_TIMEOUT` and `HOCKET_FLIGHT_RECORDER`.
+///
+/// @code
+/// auto comm = hocket::ucx::connect(
+///     [&](std::span<const std::byte> mine) -> std::vector<std::vector<std::byte>> { return gather_by_mpi(mine); },
+///     mpi_rank, mpi_size);
+/// @endcode
+///
+/// Collective over the ranks. `all_gather` is called a few times, equally often on every rank, in this thread; blobs are
+/// of some hundred bytes, and differ in size. It is not called after start-up.
+/// **Errors.** As above. If start-up fails on one rank, it fails on all of them, provided that `all_gather` returns: no
+/// timeout can end it. Exceptions of `all_gather` pass through. `invalid_argument`: `rank` is not in [0, ranks), or
+/// `all_gather` has not returned the bytes of each rank.
+template <bootstrap::all_gather_function AllGather>
+communicator connect(AllGather all_gather, int rank, int ranks, const connect_options& options = {}) {
+  const bootstrap::world_description world = bootstrap::world_of(rank, ranks);
+  bootstrap::all_gather_store<AllGather> store(std::move(all_gather), rank, ranks);
+  return detail::connect_through(bootstrap::any_store(std::move(store)), world, options);
+}
+
+/// The same through a store: see bootstrap/store.hpp.
+template <bootstrap::store Store>
+communicator connect(Store store, int rank, int ranks, const connect_options& options = {}) {
+  return detail::connect_through(bootstrap::any_store(std::move(store)), bootstrap::world_of(rank, ranks), options);
 }
 
 /// Joins the world that this process's variables describe (see bootstrap/environment.hpp); without any, a world of one

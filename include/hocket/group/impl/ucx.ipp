@@ -3,6 +3,7 @@
 /// Definitions of <hocket/group/ucx.hpp>: start-up.
 #pragma once
 
+#include <hocket/bootstrap/any_store.hpp>
 #include <hocket/bootstrap/blob.hpp>
 #include <hocket/bootstrap/connect_store.hpp>
 #include <hocket/bootstrap/environment.hpp>
@@ -37,31 +38,36 @@ namespace detail {
 /// Start-up of one rank.
 class start_up {
  public:
-  start_up(const bootstrap::world_description& world, std::chrono::nanoseconds timeout, std::stop_token stop)
-      : world_(world), stop_(std::move(stop)), until_(deadline::after(timeout)),
-        store_(bootstrap::connect_store(world, limit(until_))) {}
+  start_up(const bootstrap::world_description& world, bootstrap::any_store store, deadline until, std::stop_token stop)
+      : world_(world), stop_(std::move(stop)), until_(until), store_(std::move(store)) {}
   start_up(const start_up&) = delete;
   start_up& operator=(const start_up&) = delete;
 
   communicator run(const connect_options& options) {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return join(options);
+      return join_and_finish(options);
     } catch (const error& cause) {
       failure found = cause.cause();
-      if (found.code == errc::peer_lost && !store_failed_) found = what_came_first(std::move(found));
+      if (!store_failed_) store_.report_failure(found);
+      if (found.code == errc::peer_lost && !store_failed_ && store_.obeys_limits())
+        found = what_came_first(std::move(found));
       found.context.operation = "connect";  // whichever step found it
       raise(std::move(found));
     }
 #else
-    return join(options);
+    return join_and_finish(options);
 #endif
   }
 
  private:
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
-  wait_limit limit(deadline until) const noexcept { return {until, stop_}; }
+  communicator join_and_finish(const connect_options& options) {
+    communicator made = join(options);
+    store_.finish();
+    return made;
+  }
 
   communicator join(const connect_options& options) {
     const transport::exchange_function exchange = [this](std::span<const std::byte> blob) {
@@ -86,7 +92,7 @@ class start_up {
   failure what_came_first(failure found) {
     try {
       bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {},
-                          limit(deadline::after(std::chrono::seconds(1))));
+                          wait_limit(deadline::after(std::chrono::seconds(1)), stop_));
     } catch (const error& cause) {
       if (cause.code() == errc::aborted) return cause.cause();
       if (cause.code() == errc::peer_lost && cause.context().peer != world_.rank) return cause.cause();
@@ -98,7 +104,7 @@ class start_up {
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
     store_failed_ = true;  // unless it returns
     auto all = bootstrap::exchange(store_, hocket::detail::concat({"ucx.", ++round_}), world_.rank, world_.ranks, mine,
-                                   limit(until_));
+                                   wait_limit(until_, stop_));
     store_failed_ = false;
     return all;
   }
@@ -149,25 +155,38 @@ class start_up {
 
 /// Catches, so that an error unwinds the stack even in a program without a handler: otherwise the program would
 /// terminate before the destructor of rank 0's store sends its last messages to the other ranks.
-inline communicator start_up_unwinding(const bootstrap::world_description& world, std::chrono::nanoseconds timeout,
-                                       const connect_options& options) {
+template <class OpenStore>
+communicator start_up_unwinding(const bootstrap::world_description& world, std::chrono::nanoseconds timeout,
+                                const connect_options& options, const OpenStore& open_store) {
+  const deadline until = deadline::after(timeout);
 #if HOCKET_HAS_EXCEPTIONS
   try {
-    return start_up(world, timeout, options.stop).run(options);
+    return start_up(world, open_store(wait_limit(until, options.stop)), until, options.stop).run(options);
   } catch (...) {
     throw;
   }
 #else
-  return start_up(world, timeout, options.stop).run(options);
+  return start_up(world, open_store(wait_limit(until, options.stop)), until, options.stop).run(options);
 #endif
 }
 
-HOCKET_DECL communicator connect_world(const bootstrap::world_description& world, const connect_options& options) {
+template <class OpenStore>
+communicator connect_by(const bootstrap::world_description& world, const connect_options& options,
+                        const OpenStore& open_store) {
   const std::chrono::nanoseconds timeout = options.timeout.count() > 0 ? options.timeout : world.timeout;
-  communicator made = start_up_unwinding(world, timeout, options);
+  communicator made = start_up_unwinding(world, timeout, options, open_store);
   made.set_timeout(timeout);
   made.set_flight_recorder(world.flight_recorder);
   return made;
+}
+
+HOCKET_DECL communicator connect_world(const bootstrap::world_description& world, const connect_options& options) {
+  return connect_by(world, options, [&](const wait_limit& limit) { return bootstrap::connect_store(world, limit); });
+}
+
+HOCKET_DECL communicator connect_through(bootstrap::any_store store, const bootstrap::world_description& world,
+                                         const connect_options& options) {
+  return connect_by(world, options, [&](const wait_limit&) { return std::move(store); });
 }
 
 }  // namespace detail
