@@ -516,9 +516,49 @@ TEST_CASE("a loss scale waits for its hysteresis, shrinks to its least value, an
   CHECK_THROWS_WITH(hocket::loss_scale({.backoff = 2}),
                     Catch::Matchers::Contains("backoff must be above 0 and at most 1"));
   CHECK_THROWS_WITH(hocket::loss_scale({.interval = 0}), Catch::Matchers::Contains("interval must be at least 1"));
-  for (const double least : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity(), 9.0}) {
+  for (const double least : {0.0, -1.0, 0x1p-127, std::nan(""), std::numeric_limits<double>::infinity(), 9.0}) {
     CHECK_THROWS_WITH(hocket::loss_scale({.initial = 8, .least = least}),
-                      Catch::Matchers::Contains("least must be positive and at most initial"));
+                      Catch::Matchers::Contains("least must be at least 2^-126 and at most initial"));
+  }
+  for (const double initial : {0.0, -1.0, 0x1.8p127, 0x1p128, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    CHECK_THROWS_WITH(hocket::loss_scale({.initial = initial}),
+                      Catch::Matchers::Contains("initial must be positive and at most 2^127"));
+  }
+}
+
+TEST_CASE("a loss scale stays a normal finite float however often it grows or shrinks") {
+  constexpr double largest = 0x1p127, smallest = 0x1p-126, most = std::numeric_limits<double>::max();
+  struct motion {
+    hocket::loss_scale_options how;
+    bool finite;   ///< whether the gradients are, so that the scale grows
+    double limit;  ///< where it must arrive
+  };
+  const motion motions[] = {{{.initial = 2, .growth = 2, .interval = 1, .least = 1}, true, largest},
+                            {{.initial = 3, .growth = 2, .interval = 1, .least = 1}, true, largest},
+                            {{.initial = 2, .growth = 1.7, .interval = 1, .least = 1}, true, largest},
+                            {{.initial = 2, .growth = 1e30, .interval = 1, .least = 1}, true, largest},
+                            {{.initial = 2, .growth = most, .interval = 1, .least = 1}, true, largest},
+                            {{.initial = largest, .growth = 2, .interval = 1, .least = 1}, true, largest},
+                            {{.initial = largest, .backoff = 0.5, .interval = 1, .least = 1}, false, 1},
+                            {{.initial = largest, .backoff = 0.5, .interval = 1, .least = smallest}, false, smallest},
+                            {{.initial = 3, .backoff = 0.3, .interval = 1, .least = smallest}, false, smallest},
+                            {{.initial = 2, .backoff = 1e-30, .interval = 1, .least = smallest}, false, smallest},
+                            {{.initial = 2, .backoff = 5e-324, .interval = 1, .least = smallest}, false, smallest},
+                            {{.initial = smallest, .backoff = 0.5, .interval = 1, .least = smallest}, false, smallest}};
+  for (const motion& each : motions) {
+    INFO(each.how.initial << " times " << (each.finite ? each.how.growth : each.how.backoff));
+    hocket::loss_scale scale(each.how);
+    bool normal = true;
+    for (int step = 0; step < 600; ++step) {
+      scale.update(each.finite);
+      normal = normal && std::isnormal(static_cast<float>(scale.value()));
+    }
+    CHECK(normal);
+    CHECK(scale.value() == each.limit);
+    CHECK(scale.value() == static_cast<float>(scale.value()));
+    scale.update(!each.finite);  // the way back is open
+    const double back = each.finite ? scale.value() * (1 / each.how.backoff) : scale.value() / each.how.growth;
+    CHECK(back == each.limit);
   }
 }
 

@@ -315,6 +315,7 @@ TEST_CASE("a restored loss scale continues where it stopped") {
   }
   hocket::loss_scale scale(how);
   CHECK_THROWS_WITH(scale.restore({.value = 1, .patience = 1}), Catch::Matchers::Contains("not below least"));
+  CHECK_THROWS_WITH(scale.restore({.value = 0x1p128, .patience = 1}), Catch::Matchers::Contains("at most 2^127"));
   CHECK_THROWS_WITH(scale.restore({.value = 8, .patience = 3}), Catch::Matchers::Contains("at most hysteresis"));
   CHECK_THROWS_WITH(scale.restore({.value = 8, .patience = 1, .finite = 3}),
                     Catch::Matchers::Contains("below interval"));

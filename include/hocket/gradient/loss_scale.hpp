@@ -2,7 +2,8 @@
 /// @file
 /// Dynamic loss scale, which prevents small gradients from underflowing in a narrow type: the loss is multiplied by the
 /// scale, and gradients are divided by it. The scale grows while all gradients are finite. If one is not, the scale
-/// shrinks and the step is skipped.
+/// shrinks and the step is skipped. It stays within the normal numbers of float, in which losses are multiplied by it: a
+/// scale that is infinite there makes every gradient infinite, one that is zero makes every gradient zero.
 ///
 /// @code
 /// hocket::loss_scale scale;
@@ -26,11 +27,11 @@ HOCKET_BEGIN_NAMESPACE
 
 /// How a `loss_scale` begins, grows and shrinks.
 struct loss_scale_options {
-  double initial = 65536;  ///< first scale
+  double initial = 65536;  ///< first scale, at most `loss_scale::largest`
   double growth = 2;       ///< factor by which the scale grows
   double backoff = 0.5;    ///< factor by which the scale shrinks
   int interval = 2000;     ///< number of consecutive finite steps after which the scale grows
-  double least = 1;        ///< lower limit of the scale; positive, because gradients are divided by it
+  double least = 1;        ///< lower limit of the scale, at least `loss_scale::smallest`
   int hysteresis = 1;      ///< number of non-finite steps after which the scale shrinks; 1: after each
 };
 
@@ -45,13 +46,16 @@ struct loss_scale_state {
 /// Dynamic loss scale. Equal on all ranks if `update` gets equal arguments on all ranks.
 class loss_scale {
  public:
+  /// Limits of every scale: the largest power of two that a float represents, and the smallest normal one.
+  static constexpr double largest = 0x1p127, smallest = 0x1p-126;
+
   /// Raises `invalid_argument` for invalid options.
   explicit loss_scale(const loss_scale_options& how = {}) : how_(how), value_(how.initial), patience_(how.hysteresis) {
-    check(std::isfinite(how.initial) && how.initial > 0, "initial must be positive");
+    check(how.initial > 0 && how.initial <= largest, "initial must be positive and at most 2^127");
     check(std::isfinite(how.growth) && how.growth >= 1, "growth must be at least 1");
     check(how.backoff > 0 && how.backoff <= 1, "backoff must be above 0 and at most 1");
     check(how.interval >= 1, "interval must be at least 1");
-    check(how.least > 0 && how.least <= how.initial, "least must be positive and at most initial");
+    check(how.least >= smallest && how.least <= how.initial, "least must be at least 2^-126 and at most initial");
     check(how.hysteresis >= 1, "hysteresis must be at least 1");
   }
 
@@ -60,8 +64,8 @@ class loss_scale {
   loss_scale_state state() const noexcept { return {value_, patience_, finite_, skipped_}; }
   /// Continues from a state that `state` returned.
   void restore(const loss_scale_state& kept) {
-    check(std::isfinite(kept.value) && kept.value >= how_.least,
-          "restore: the value must be finite and not below least");
+    check(kept.value >= how_.least && kept.value <= largest,
+          "restore: the value must be at most 2^127 and not below least");
     check(kept.patience <= how_.hysteresis, "restore: patience must be at most hysteresis");
     check(kept.finite >= 0 && kept.finite < how_.interval, "restore: finite must be at least 0 and below interval");
     check(kept.skipped >= 0, "restore: skipped must be at least 0");
@@ -87,7 +91,7 @@ class loss_scale {
     if (++finite_ == how_.interval) {
       finite_ = 0;
       patience_ = how_.hysteresis;
-      if (std::isfinite(value_ * how_.growth)) value_ *= how_.growth;
+      value_ = std::min(largest, value_ * how_.growth);
     }
     return true;
   }
