@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/input_file.hpp>
 #include <hocket/core/text.hpp>
 
 #include <array>
@@ -56,19 +57,18 @@ inline std::vector<std::string> list_directory(const std::string& path) {
   return names;
 }
 
-/// Reads a file into `content`. Returns false, with undefined `content`, if the file does not exist or can't be read.
+/// Reads a file into `content`. Returns false, with undefined `content`, if it does not exist, is no regular file or can't
+/// be read.
 inline bool read_file(const std::string& path, std::vector<std::byte>& content) {
   content.clear();
-  const file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return false;
+  input_file file(path, file_kinds::regular);
   std::array<std::byte, 16384> chunk;
-  for (;;) {
-    const ssize_t count = ::read(file.get(), chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    if (count == 0) return true;
-    content.insert(content.end(), chunk.begin(), chunk.begin() + count);
+  while (file) {
+    const std::size_t count = file.read(chunk);
+    content.insert(content.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(count));
+    if (count < chunk.size()) return file.problem().empty();
   }
+  return false;
 }
 
 /// Writes `directory`/`name` by renaming a temporary file, so that no reader sees a part. Replaces an existing file.
