@@ -6,9 +6,14 @@
 #include <hocket/core/platform/shared_pages.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +71,18 @@ TEST_CASE("a mapping stays valid when the owner hides and frees the memory") {
   own = shared_pages();
   REQUIRE(kept.data() != nullptr);
   CHECK(kept.data()[4999] == std::byte{3});
+}
+
+TEST_CASE("no process can shrink memory that others have mapped") {
+  const shared_pages own = pages_of(5000);
+  std::int32_t descriptor = -1;  // the second number of a ticket
+  std::memcpy(&descriptor, own.ticket().data() + sizeof descriptor, sizeof descriptor);
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  const platform::file_descriptor other(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(other);
+  CHECK(::ftruncate(other.get(), 4999) == -1);
+  CHECK(errno == EPERM);
+  own.data()[4999] = std::byte{1};
 }
 
 TEST_CASE("an invalid ticket opens no memory") {

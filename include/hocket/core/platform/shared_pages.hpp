@@ -3,7 +3,7 @@
 /// Memory that several processes of one host map. One of them creates it, and the others find it through a ticket.
 ///
 /// It has no name in any file system, so that nothing is left behind however its users end, and the size of /dev/shm
-/// does not limit it. In return, the other processes open it through /proc, which requires that they belong to the same
+/// does not limit it. It is sealed against shrinking, because access to a page that is gone ends a process by SIGBUS. In return, the other processes open it through /proc, which requires that they belong to the same
 /// user and see the creator under the same process number.
 #pragma once
 
@@ -67,8 +67,11 @@ class shared_pages {
   /// Sets `fail` to `out_of_memory` if the memory is not available.
   shared_pages(std::size_t bytes, failure& fail) {
     if (!exceeds_machine(bytes)) {
-      file_ = file_descriptor(::memfd_create("hocket", MFD_CLOEXEC));
-      if (file_ && ::ftruncate(file_.get(), static_cast<off_t>(bytes)) == 0) here_ = mapping(file_, bytes);
+      file_ = file_descriptor(::memfd_create("hocket", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+      if (file_ && ::ftruncate(file_.get(), static_cast<off_t>(bytes)) == 0) {
+        ::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK);  // a protection only: the memory is usable without it
+        here_ = mapping(file_, bytes);
+      }
     } else {
       errno = ENOMEM;
     }
