@@ -13,16 +13,20 @@
 #include "program.hpp"
 
 #include <hocket/bootstrap/launch.hpp>
+#include <hocket/core/platform/input_file.hpp>
+#include <hocket/gradient/loss_scale.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -38,6 +42,14 @@ constexpr int most_sequences = 1 << 20, most_microbatches = 1024;
 std::string whole_number(std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   return digits ? "" : "'" + text + "' is not an integer of at least 0";
+}
+
+/// Returns why options can't be read from the file `name`, or an empty string. Every rank reads it.
+std::string file_of_options(std::string& name) {
+  const hocket::platform::input_file file(name, hocket::platform::file_kinds::regular);
+  const std::string problem = file && file.size() == 0 ? "it is empty" : file.problem();
+  if (problem.empty()) return "";
+  return "cannot read the options '" + name + "': " + problem + "; pass a regular file of name=value lines";
 }
 
 void declare(CLI::App& app, program_options& options) {
@@ -104,7 +116,8 @@ void declare(CLI::App& app, program_options& options) {
   app.add_flag("--must-learn", options.must_learn, "fail unless the trained model beats the bigram model");
   app.add_option("--out", options.out, "folder for the loss curve and the report, created if missing");
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.set_config("--config", "", "a file with any of these options, as name=value lines");
+  app.set_config("--config", "", "a file with any of these options, as name=value lines")
+      ->check(CLI::Validator(file_of_options, "FILE"));
   app.add_option("--checkpoint", options.checkpoint,
                  "folder for checkpoints: written every --checkpoint-every steps, and at the end");
   app.add_option("--checkpoint-every", options.checkpoint_every, "steps between checkpoints")
@@ -193,6 +206,18 @@ void check_processes(const parallelism& spread) {
          "; use a launcher such as mpirun, srun or torchrun to start more on several machines");
 }
 
+/// Returns all options as lines, except for the names of files, which may differ between ranks.
+std::string computation_of(const CLI::App& app) {
+  std::string kept;
+  std::istringstream lines(app.config_to_str(true));
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name = line.substr(0, line.find('='));
+    const auto names = {"checkpoint", "config", "losses", "out", "resume", "text"};
+    if (std::find(names.begin(), names.end(), name) == names.end()) kept += line + '\n';
+  }
+  return kept;
+}
+
 /// Rejects invalid combinations of options; suggests the nearest valid ones.
 void check(const program_options& options) {
   const training_options& training = options.training;
@@ -238,8 +263,8 @@ void check(const program_options& options) {
   }
   if (!(std::isfinite(training.learning_rate))) refuse("--learning-rate must be a number above 0, such as 0.003");
   if (!(options.seconds > 0)) refuse("--seconds must be a number above 0, such as 100");
-  if (training.loss_scale != 0 && !(training.loss_scale >= 1 && std::isfinite(training.loss_scale))) {
-    refuse("--loss-scale must be 0 for none, or at least 1, such as 65536");
+  if (training.loss_scale != 0 && !(training.loss_scale >= 1 && training.loss_scale <= hocket::loss_scale::largest)) {
+    refuse("--loss-scale must be 0 for none, or at least 1 and at most 2^127, about 1.7e38, such as 65536");
   }
   check_checkpoint(options);
   schedule_of(options);  // checks the rules of the schedule
@@ -258,13 +283,15 @@ int main(int argument_count, char** arguments) {
   options.training.on_device = options.device == "cuda";
   try {
     check(options);
+    std::vector<std::uint8_t> text = text_of(options);
     const int ranks = options.training.spread.ranks();
     if (ranks > 1 && !hocket::launch::is_rank()) {
+      std::vector<std::uint8_t>().swap(text);  // the ranks read it again, and compare what they have read
       const int code = hocket::launch::spawn(ranks, std::vector<std::string>(arguments, arguments + argument_count));
       remove_unfinished_files(options);
       return code;
     }
-    return run_rank(options);
+    return run_rank(options, text, computation_of(app));
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "train_gpt: not enough memory for a model of this size on this number of ranks\n");
     return 1;

@@ -5,7 +5,9 @@
 
 #include "training.hpp"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gpt {
 
@@ -30,13 +32,18 @@ struct program_options {
 /// Returns the schedule of the pipeline. Throws if there is none for these options, with the valid ones in the error.
 hocket::plan::pipeline::schedule schedule_of(const program_options& options);
 
-/// Throws if the text or the checkpoint to resume from can't be read, or if losses can't be written.
+/// Throws if the checkpoint to resume from can't be read, or if losses can't be written.
 void check_files(const program_options& options);
+
+/// Reads the text, once for the whole program. Throws if it can't be read or is too short.
+std::vector<std::uint8_t> text_of(const program_options& options);
 
 /// Removes unfinished files of ranks that were killed. For the process that started the ranks.
 void remove_unfinished_files(const program_options& options);
 
 /// Connects, trains, and reports. Returns the exit code.
-int run_rank(const program_options& options);
+/// @param text what `text_of` returned; must be equal on all ranks, which is checked
+/// @param computation the options that must be equal on all ranks, which is checked
+int run_rank(const program_options& options, const std::vector<std::uint8_t>& text, const std::string& computation);
 
 }  // namespace gpt

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "agreement.hpp"
 #include "bigram.hpp"
 #include "checkpoint.hpp"
 #include "curve.hpp"
@@ -297,12 +298,16 @@ void check_steps(const program_options& options, int taken) {
 }  // namespace
 
 void check_files(const program_options& options) {
-  const std::vector<std::uint8_t> bytes = read_text(options.text);
-  check_text(options, split(bytes));
   if (!options.resume.empty()) check_steps(options, steps_of_latest(options.resume));
   if (std::filesystem::is_directory(options.losses)) {
     refuse("--losses '" + options.losses + "' is a folder: pass the name of a file");
   }
+}
+
+std::vector<std::uint8_t> text_of(const program_options& options) {
+  std::vector<std::uint8_t> text = read_text(options.text);
+  check_text(options, split(text));
+  return text;
 }
 
 hocket::plan::pipeline::schedule schedule_of(const program_options& options) {
@@ -332,13 +337,23 @@ void keep_freed_memory() {
 #endif
 }
 
-int run_rank(const program_options& options, const hocket::ucx::communicator& comm) {
+/// Checks that all ranks have the same input: each has read the text and a file of options for itself.
+void check_input(const program_options& options, const std::vector<std::uint8_t>& text, const std::string& computation,
+                 const hocket::ucx::communicator& comm) {
+  check_equal(comm, reading_of(std::as_bytes(std::span(computation))), "the list of options", "characters",
+              "pass the same options to all ranks, and do not change the file of --config while they start");
+  check_equal(comm, reading_of(std::as_bytes(std::span(text))), "the text '" + options.text + '\'', "bytes",
+              "the file must be the same on all hosts, and must not change while the ranks start");
+}
+
+int run_rank(const program_options& options, const std::vector<std::uint8_t>& bytes, const std::string& computation,
+             const hocket::ucx::communicator& comm) {
   const bool speaks = comm.rank() == 0;
   if (comm.size() != options.training.spread.ranks()) {
     refuse("there are " + std::to_string(comm.size()) + " ranks, but --dp times --pp times --tp is " +
            std::to_string(options.training.spread.ranks()));
   }
-  const std::vector<std::uint8_t> bytes = read_text(options.text);
+  check_input(options, bytes, computation, comm);
   const split_text text = split(bytes);
   const schedules::schedule plan = schedule_of(options);
   auto facts = facts_of(options, bytes.size(), plan);
@@ -421,11 +436,11 @@ void remove_unfinished_files(const program_options& options) {
   for (const char* const name : {curve_file, report_file}) remove_unfinished_file(path_in(options.out, name));
 }
 
-int run_rank(const program_options& options) {
+int run_rank(const program_options& options, const std::vector<std::uint8_t>& text, const std::string& computation) {
   keep_freed_memory();
   const auto comm = hocket::ucx::connect();
   try {
-    return run_rank(options, comm);
+    return run_rank(options, text, computation, comm);
   } catch (const hocket::error& problem) {
     comm.revoke(problem.reason());
     throw;

@@ -4,12 +4,11 @@
 /// sequences of each step's global batch from the former.
 #pragma once
 
+#include <hocket/core/platform/input_file.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -19,19 +18,21 @@ namespace gpt {
 
 using byte_span = std::span<const std::uint8_t>;
 
+/// Reads the text, which must be a regular file: every rank reads it, and a pipe yields its content only once.
 inline std::vector<std::uint8_t> read_text(const std::string& path) {
-  std::vector<std::uint8_t> text;
-  std::ifstream file(path, std::ios::binary);
-  const bool is_file = file.is_open() && !std::filesystem::is_directory(path);
-  if (is_file) text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  if (!is_file || file.bad()) {
-    throw std::runtime_error("cannot read the text '" + path +
-                             "': pass another with --text FILE; './dev demo' unpacks one to build/text/jargon.txt");
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;  // every rank stores the whole text
+  std::string text;
+  const std::string problem =
+      hocket::platform::read_whole(path, hocket::platform::file_kinds::regular, most_bytes, text);
+  if (!problem.empty()) {
+    throw std::runtime_error("cannot read the text '" + path + "': " + problem +
+                             "; pass a regular file of text with --text FILE: './dev demo' unpacks one to "
+                             "build/text/jargon.txt");
   }
-  if (text.size() > 1 && text[0] == 0x1f && text[1] == 0x8b) {
+  if (text.size() > 1 && text[0] == '\x1f' && text[1] == '\x8b') {
     throw std::runtime_error("the text '" + path + "' is compressed: unpack it first, with 'gzip -d'");
   }
-  return text;
+  return {text.begin(), text.end()};
 }
 
 /// A text in two parts. The second is not used for training.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "training.hpp"
 
+#include "agreement.hpp"
 #include "checkpoint.hpp"
 #include "first_values.hpp"
 #include "layer.hpp"
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <numbers>
@@ -263,6 +265,9 @@ int trainer::resume(const std::string& folder) {
     std::set<std::string> needed;
     for (const entry& each : at.entries) needed.insert(each.name());
     const checkpoint from = read_checkpoint(folder, at.identity(), needed);
+    check_equal(at.ranks.all(), {static_cast<std::uint64_t>(from.steps), from.checksum},
+                "--resume: the checkpoint in '" + folder + '\'', "steps",
+                "all hosts must have the same files, and no training may write into the folder meanwhile");
     at.memory->restore(from.memory);
     if (at.scale) at.scale->restore(*from.scale);
     at.skipped = from.skipped;

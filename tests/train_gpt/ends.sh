@@ -100,9 +100,24 @@ refused 'bits: use --wire float' --exact --wire bfloat16
 printf 'zero=1\nmicrobatch=4\n' >"$folder/config"
 refused 'microbatch' --config "$folder/config"
 refused 'at least 1' --loss-scale 0.1
+refused 'at most 2^127' --loss-scale 2e38
 refused 'number above 0' --learning-rate nan
 refused 'number above 0' --seconds nan
-text=/nowhere refused "cannot read the text '/nowhere'"
+text=/nowhere refused "cannot read the text '/nowhere': No such file or directory; pass a regular file"
+# Each rank reads these files for itself, so they must be files that can be read more than once.
+mkfifo "$folder/unread"
+: >"$folder/empty"
+for ranks in 1 2; do
+  text=$folder/unread refused "the text '$folder/unread': it is a pipe, not a regular file; pass a regular file" --dp $ranks
+  text=/dev/zero refused "the text '/dev/zero': it is a device, not a regular file" --dp $ranks
+  text=$folder refused "the text '$folder': it is a folder, not a regular file" --dp $ranks
+  text=$folder/empty refused "the text '$folder/empty': it is empty" --dp $ranks
+  refused "the options '$folder/unread': it is a pipe, not a regular file" --config "$folder/unread" --dp $ranks
+  refused "the options '/dev/zero': it is a device, not a regular file" --config /dev/zero --dp $ranks
+  refused "the options '$folder/empty': it is empty" --config "$folder/empty" --dp $ranks
+done
+head -c 100 "$folder/text" >"$folder/short"
+text=$folder/short refused "the text '$folder/short' is too short" --dp 2
 refused "no checkpoint in '/nowhere'" --resume /nowhere
 refused "'$folder' is a folder" --losses "$folder"
 
@@ -129,7 +144,32 @@ replaced 'for the shards of --zero' '--zero 1' --dp 4 --hybrid 2
 replaced 'nearest valid value is' '--width 65532' --width 65535 --heads 3
 replaced 'more stages than' '--stages-per-rank 2' --layers 4 --pp 2 --stages-per-rank 8 --schedule breadth_first
 replaced 'more stages than' '--pp 4 and --stages-per-rank 1' --pp 64 --stages-per-rank 64 --schedule breadth_first
-echo "twenty-seven invalid meshes and options: refused, with the nearest valid ones"
+echo "forty-three invalid meshes, options and files: refused, with the nearest valid ones"
+
+# Ranks that have read different input: all report it before they train.
+head -c 40000 "$folder/text" >"$folder/40000"
+head -c 39999 "$folder/text" >"$folder/39999"
+{ cat "$folder/39999"; printf '\1'; } >"$folder/changed"
+printf 'layers=2\n' >"$folder/two"
+printf 'layers=3\n' >"$folder/three"
+differ() {  # expected text, options of rank 0, options of rank 1
+  local words=$1 options rank
+  rm -rf "$folder/store" "$folder"/log.[01]
+  for rank in 0 1; do
+    read -ra options <<<"${@:rank + 2:1}"
+    HOCKET_RANKS=2 HOCKET_RANK=$rank HOCKET_STORE="dir://$folder/store" timeout 60 \
+      "$program" --dp 2 --out "$folder/differ" "${options[@]}" >"$folder/log.$rank" 2>&1 &
+  done
+  for _ in 0 1; do ! wait -n || complain "$*: the exit status is 0"; done
+  [ "$(cat "$folder"/log.[01] | grep -c -e "train_gpt: .*$words")" = 2 ] ||
+    { complain "$*: not both ranks report it"; cat "$folder"/log.[01]; }
+  [ ! -e "$folder/differ" ] || complain "$*: the training was started"
+}
+differ 'differs between ranks: rank 0 has read 40000 bytes, .*, rank 1 39999 bytes' "--text $folder/40000" "--text $folder/39999"
+differ 'differs between ranks: rank 0 has read 40000 bytes, .*, rank 1 40000 bytes' "--text $folder/40000" "--text $folder/changed"
+differ 'the list of options differs between ranks' "--text $folder/40000 --config $folder/two" "--text $folder/40000 --config $folder/three"
+differ 'the list of options differs between ranks' "--text $folder/40000" "--text $folder/40000 --seed 2"
+echo "four inputs that differ between ranks: both ranks report this before they train"
 
 # Losses are written into a pipe or a link without replacing it.
 mkfifo "$folder/pipe"

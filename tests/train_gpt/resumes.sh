@@ -30,7 +30,7 @@ for loss_scale in 0 1024; do
   read -ra mesh <<<"$writers"
   ! train --loss-scale $loss_scale "${mesh[@]}" --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
     complain "a rank failed: the exit status is 0"
-  [ "$(cat "$folder/kept/latest")" = step-6 ] || complain "the latest checkpoint is not that of step 6"
+  [[ "$(cat "$folder/kept/latest")" =~ ^"step-6 crc32c "[0-9a-f]{8}$ ]] || complain "the latest checkpoint is not that of step 6"
   [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
   [ "$(ls "$folder/kept/step-6" | xargs)" = "rank-0 rank-1 rank-2 rank-3" ] || complain "not four parts: $(ls "$folder/kept/step-6")"
   [ -e "$folder/kept/step-notes/mine" ] || complain "a folder that is not a checkpoint was removed"
@@ -91,16 +91,39 @@ refused "rank-1': the file can't be read" --resume "$folder/kept" --precision bf
 ! train --precision bfloat16 --dp 2 --zero 3 --checkpoint "$folder/earlier" --checkpoint-every 3 --fail-in-step 5 || complain "no failure"
 cp "$folder/earlier/step-3/rank-1" "$part"
 refused "rank-1': its number of steps is 3, that of rank-0 9" --resume "$folder/kept" --precision bfloat16
-while read -r change words; do
+while read -r change; do
   LC_ALL=C sed "2,3{$change}" "$folder/part" >"$part"
-  refused "rank-1': its $words" --resume "$folder/kept" --precision bfloat16
+  refused "rank-1': the file is damaged between byte 0 and byte" --resume "$folder/kept" --precision bfloat16
 done <<'CHANGES'
-s/^ranks.2$/ranks\x203/ number of ranks is 3, that of rank-0 2
-s/^steps.9.9/steps\x209\x208/ number of optimizer steps is 8, that of rank-0 9
-s/^steps.9.9.0$/steps\x209\x209\x201/ number of skipped steps is 1, that of rank-0 0
-s/^ranks.2$/&\nscale\x208\x201\x200\x200/ loss scale is 8 1 0 0, that of rank-0 none
+s/^ranks.2$/ranks\x203/
+s/^steps.9.9/steps\x209\x208/
+s/^steps.9.9.0$/steps\x209\x209\x201/
+s/^ranks.2$/&\nscale\x208\x201\x200\x200/
 CHANGES
 cp "$folder/part" "$part"
+dd if=/dev/zero of="$part" bs=1 seek=9000 count=400 conv=notrunc status=none
+refused "rank-1': the file is damaged between byte .* restore the file from a copy" --resume "$folder/kept" --precision bfloat16
+for ranks in 2 3; do
+  refused "rank-1': the file is damaged between byte" --resume "$folder/kept" --precision bfloat16 --dp $ranks
+done
+cp "$folder/part" "$part"
+cp "$folder/kept/latest" "$folder/latest"
+for content in 'step-9' 'step-3 crc32c 00000000'; do
+  echo "$content" >"$folder/kept/latest"
+  refused "kept/latest': the file " --resume "$folder/kept" --precision bfloat16
+  [ -e "$part" ] || complain "a damaged name of the latest checkpoint: the checkpoint was removed"
+done
+cp "$folder/latest" "$folder/kept/latest"
+# Two ranks find different checkpoints under one name, as on two hosts with own disks.
+for rank in 0 1; do
+  folders=("$folder/kept" "$folder/earlier")
+  HOCKET_RANKS=2 HOCKET_RANK=$rank HOCKET_STORE="dir://$folder/store" timeout 60 "$program" --text "$folder/text" --dp 2 \
+    --steps $steps --sequences 24 --width $width --context 16 --out "$folder" --exact --precision bfloat16 \
+    --resume "${folders[$rank]}" >"$folder/log.$rank" 2>&1 &
+done
+for _ in 0 1; do ! wait -n || complain "different checkpoints on two ranks: the exit status is 0"; done
+[ "$(cat "$folder"/log.[01] | grep -c 'differs between ranks: rank 0 has read 9 steps, .*, rank 1 3 steps')" = 2 ] ||
+  { complain "different checkpoints on two ranks: not both report it"; cat "$folder"/log.[01]; }
 train --precision bfloat16 --resume "$folder/kept" || complain "the restored checkpoint is refused: $(cat "$folder/log")"
-echo "thirteen invalid checkpoints: refused"
+echo "nineteen invalid checkpoints: refused"
 exit $failed
