@@ -6,6 +6,7 @@
 #include "ucx/ranks.hpp"
 
 #include <hocket/collective/explain.hpp>
+#include <hocket/core/platform/directory.hpp>
 #include <hocket/group/shrink.hpp>
 #include <hocket/group/split.hpp>
 #include <hocket/transport/link_costs_text.hpp>
@@ -17,9 +18,8 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 using namespace ucx_test;
 using hocket::errc;
@@ -45,7 +45,7 @@ void expect_equal_texts(const communicator& comm, const std::string& text, findi
 class cost_file {
  public:
   explicit cost_file(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() / ("hocket-costs-" + std::to_string(::getpid()))) {
+      : path_(std::filesystem::temp_directory_path() / ("hocket-costs-" + hocket::platform::random_name())) {
     std::ofstream(path_) << text;
   }
   cost_file(const cost_file&) = delete;
@@ -165,6 +165,14 @@ TEST_CASE("connect fails on all ranks if HOCKET_CONSTANTS differs or names an un
     });
   };
   CHECK(cause_of("built_in", "measured", errc::mismatch, errc::mismatch, "HOCKET_CONSTANTS") == "");
-  CHECK(cause_of("/none", "", errc::bad_environment, errc::mismatch, "/none: it can't be opened") == "");
+  const cost_file empty("");
+  const std::pair<std::string, std::string> unusable[] = {
+      {"/none", "/none: No such file or directory"},
+      {"/", "=/: it is a folder, not a regular file"},
+      {"/dev/zero", "/dev/zero: it is a device, not a regular file"},
+      {empty.path(), empty.path() + ": it is empty"}};
+  for (const auto& [name, words] : unusable) {
+    CHECK(cause_of(name, "", errc::bad_environment, errc::mismatch, words + "; the variable must be") == "");
+  }
   CHECK(cause_of(right.path(), "built_in", errc::mismatch, errc::mismatch, "must be equal on all ranks") == "");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Costs of links as text, as in the file that the variable `HOCKET_CONSTANTS` names. A line is empty, a comment, which
-/// begins with #, or `name = value`, for each member of `link_costs`.
+/// begins with #, or `name = value`, for each member of `link_costs`. The last line ends with a line feed, too.
 #pragma once
 
 #include <hocket/core/config.hpp>

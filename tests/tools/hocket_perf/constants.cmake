@@ -37,7 +37,7 @@ execute_process(COMMAND "${program}" --constants "" RESULT_VARIABLE status OUTPU
 expect(2 "--constants: must be the name of a file")
 set(ENV{HOCKET_CONSTANTS} none.txt)
 run(${use})
-expect(1 "HOCKET_CONSTANTS=none.txt: it can't be opened; .*`hocket-perf --constants FILE` writes")
+expect(1 "HOCKET_CONSTANTS=none.txt: No such file or directory; .*`hocket-perf --constants FILE` writes")
 
 # ---- a file, and its use; the present value of the variable has no influence on what is written ------------------------
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)

@@ -77,6 +77,27 @@ TEST_CASE("a text with costs that is incomplete or wrong is refused with line an
   CHECK(read_costs("eager_bytes = -1", ignored) == "line 1: eager_bytes is '-1'; it must be a number of bytes");
 }
 
+TEST_CASE("a text with costs that is truncated, or partly zeroed, is refused or has the same costs") {
+  const link_costs costs{1.0 / 3, 2e-300, 3, 4.5, 5e-11, 6e-7, 7e-10, 8e5, 8192};
+  const std::string right = to_text(costs);
+  const auto is_safe = [&](const std::string& damaged) {
+    link_costs found;
+    return !read_costs(damaged, found).empty() || found == costs;
+  };
+  std::size_t refused = 0;
+  for (std::size_t length = 0; length < right.size(); ++length) {
+    link_costs ignored;
+    refused += !read_costs(right.substr(0, length), ignored).empty();
+  }
+  CHECK(refused == right.size());
+  for (const std::size_t zeroed : {1U, 2U, 7U, 60U, 400U}) {
+    for (std::size_t begin = 0; begin + zeroed <= right.size(); ++begin) {
+      INFO(zeroed << " bytes from " << begin);
+      if (!is_safe(std::string(right).replace(begin, zeroed, zeroed, '\0'))) CHECK(zeroed == 0);
+    }
+  }
+}
+
 TEST_CASE("two ranks measure plausible times, or report that they were disturbed") {
   for (const bool copies : {false, true}) {
     for (int i = 0; i < 5; ++i) {

@@ -80,6 +80,7 @@ HOCKET_DECL std::string to_text(const link_costs& costs) {
 
 HOCKET_DECL std::string read_costs(std::string_view text, link_costs& result) {
   unsigned found = 0;
+  const bool has_end = text.ends_with('\n');
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     const std::string_view line = detail::trimmed(text.substr(0, end));
@@ -93,7 +94,8 @@ HOCKET_DECL std::string read_costs(std::string_view text, link_costs& result) {
     const char* const name = i < detail::cost_member_count ? detail::cost_members[i].name : detail::eager_name;
     return hocket::detail::concat({name, " is missing"});
   }
-  return {};
+  // A number may be complete or not if nothing follows it.
+  return has_end ? "" : "the text may be truncated: its last line must end with a line feed";
 }
 
 HOCKET_DECL std::string describe(const link_costs& costs) {

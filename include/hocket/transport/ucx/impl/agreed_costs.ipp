@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/input_file.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cost_members.hpp>
@@ -21,8 +22,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +34,7 @@ namespace ucx {
 namespace detail {
 
 inline constexpr const char* constants_variable = "HOCKET_CONSTANTS";
+inline constexpr std::size_t most_file_bytes = std::size_t{1} << 20;
 
 /// What a rank contributes to the agreement. The reason why it can't take part follows it in the message.
 struct cost_proposal {
@@ -111,12 +111,15 @@ class cost_agreement {
       return own;
     }
     own.origin = transport::cost_origin::file;
-    std::ifstream file(value);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    problem = file.is_open()
-                  ? transport::read_costs(text, own.costs)
-                  : "it can't be opened; the variable must be measured, built_in or the name of a file, which "
-                    "`hocket-perf --constants FILE` writes";
+    std::string text;
+    problem = platform::read_whole(value, platform::file_kinds::regular, most_file_bytes, text);
+    if (problem.empty()) {
+      problem = transport::read_costs(text, own.costs);
+    } else {
+      problem +=
+          "; the variable must be measured, built_in or the name of a file, which `hocket-perf --constants FILE` "
+          "writes";
+    }
     if (!problem.empty()) problem = hocket::detail::concat({constants_variable, "=", wanted, ": ", problem});
     return own;
   }
