@@ -3,15 +3,13 @@
 // Reads results, and explains why a file has none.
 #include "results.hpp"
 
+#include <hocket/core/platform/input_file.hpp>
+
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <cstddef>
 #include <map>
 
 namespace perf {
@@ -31,18 +29,38 @@ using nlohmann::json;
 }
 
 std::string read_file(const std::string& name) {
-  if (std::filesystem::is_directory(name)) refuse(name, "can't be read: it is a folder");
-  errno = 0;
-  std::ifstream file(name, std::ios::binary);
-  if (!file) refuse(name, std::string("can't be read: ") + std::strerror(errno));
-  std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (content.find_first_not_of(" \t\r\n") == std::string::npos) refuse(name, "is empty");
+  constexpr std::size_t most_bytes = std::size_t{1} << 28;
+  std::string content;
+  const std::string problem =
+      hocket::platform::read_whole(name, hocket::platform::file_kinds::regular_or_pipe, most_bytes, content);
+  const bool is_blank = content.find_first_not_of(" \t\r\n") == std::string::npos;
+  if (!problem.empty()) refuse(name, "can't be read: " + problem);
+  if (is_blank) refuse(name, "can't be read: it is empty");
   return content;
 }
 
-median checked(median found, const std::string& name, std::size_t number) {
-  if (found.us > 0 && std::isfinite(found.us)) return found;
-  refuse(name, "is damaged: the time of result " + std::to_string(number) + " is not a positive number");
+/// Figures of a result that depend on each other.
+struct stated_figures {
+  double us = 0;
+  double least_us = 0;
+  double most_us = 0;
+  double bandwidth = 0;  ///< GB/s
+};
+
+/// Returns whether a changed digit would show: the time is between its extremes, and equals bytes by bandwidth except for
+/// the rounding of both.
+bool fit_each_other(const stated_figures& of, std::size_t bytes) {
+  constexpr double rounding_us = 1e-4, rounding = 1e-5;
+  const double moved = of.us * of.bandwidth * 1e3, expected = static_cast<double>(bytes);
+  const bool is_between = of.us >= of.least_us && of.us <= of.most_us;
+  return is_between && std::abs(moved - expected) <= expected * (rounding + rounding_us / of.us);
+}
+
+median checked(median found, const stated_figures& stated, const std::string& name, std::size_t number) {
+  const std::string result = "the time of result " + std::to_string(number);
+  if (!(found.us > 0 && std::isfinite(found.us))) refuse(name, "is damaged: " + result + " is not a positive number");
+  if (fit_each_other(stated, found.of.bytes)) return found;
+  refuse(name, "is damaged: " + result + " contradicts its size, bandwidth, minimum or maximum; measure again");
 }
 
 // ---- JSON ----------------------------------------------------------------------------------------------------------
@@ -83,7 +101,9 @@ void read_json_results(const json& from, result_file& to) {
       found.of.placement = placement;
       const json& wrong = times.at("wrong_elements");
       if (!wrong.is_null()) found.wrong = wrong.get<std::uint64_t>();
-      to.medians.push_back(checked(found, to.name, to.medians.size() + 1));
+      const stated_figures stated{found.us, times.at("min_us").get<double>(), times.at("max_us").get<double>(),
+                                  times.at("algbw_gb_per_s").get<double>()};
+      to.medians.push_back(checked(found, stated, to.name, to.medians.size() + 1));
     }
   }
 }
@@ -170,13 +190,21 @@ class csv_row {
     const std::string& shown = text(column);
     Number value{};
     const auto [end, problem] = std::from_chars(shown.data(), shown.data() + shown.size(), value);
-    if (problem != std::errc() || end != shown.data() + shown.size()) {
-      refuse(file_, "is damaged: in line " + std::to_string(line_) + ", " + column + " is '" + shown + "'");
-    }
+    if (problem != std::errc() || end != shown.data() + shown.size()) refuse_value(column);
     return value;
   }
 
+  bool is_true(const std::string& column) const {
+    const std::string& shown = text(column);
+    if (shown != "true" && shown != "false") refuse_value(column);
+    return shown == "true";
+  }
+
  private:
+  [[noreturn]] void refuse_value(const std::string& column) const {
+    refuse(file_, "is damaged: in line " + std::to_string(line_) + ", " + column + " is '" + text(column) + "'");
+  }
+
   std::string file_;
   std::size_t line_;
   std::map<std::string, std::string> values_;
@@ -195,8 +223,8 @@ run_description read_run(const csv_row& from) {
   run.memory = from.text("memory");
   run.caches = from.text("caches");
   run.algorithm = from.text("algorithm");
-  run.pinned = from.text("pinned") == "true";
-  run.shared_memory = from.text("shared_memory") == "true";
+  run.pinned = from.is_true("pinned");
+  run.shared_memory = from.is_true("shared_memory");
   return run;
 }
 
@@ -222,7 +250,10 @@ result_file read_csv(const std::string& name, const std::string& content) {
     if (i == 1) found.run = read_run(line);
     expected = line.number<std::size_t>("rows");
     if (line.number<std::size_t>("row") != i) refuse_incomplete(name, "row " + std::to_string(i) + " is missing");
-    found.medians.push_back(checked(read_median(line), name, i));
+    const median each = read_median(line);
+    const stated_figures stated{each.us, line.number<double>("min_us"), line.number<double>("max_us"),
+                                line.number<double>("algbw_gb_per_s")};
+    found.medians.push_back(checked(each, stated, name, i));
   }
   if (found.medians.size() != expected) {
     refuse_incomplete(name,

@@ -5,25 +5,39 @@
 
 #include "usage_error.hpp"
 
+#include <hocket/core/platform/input_file.hpp>
+
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
-#include <system_error>
 
 namespace plans {
 
+/// No text form of a schedule is longer; what has no end, such as /dev/zero, is refused there.
+inline constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+inline std::string read_standard_input() {
+  std::string text, chunk(std::size_t{1} << 16, '\0');
+  while (std::cin.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || std::cin.gcount() > 0) {
+    text.append(chunk, 0, static_cast<std::size_t>(std::cin.gcount()));
+    if (text.size() > most_bytes) {
+      throw usage_error("cannot read '-': it has more than " + std::to_string(most_bytes) + " bytes");
+    }
+  }
+  if (text.empty()) throw usage_error("cannot read '-': it is empty");
+  return text;
+}
+
 inline std::string read_file(const std::string& name) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(name, unknown)) throw usage_error("cannot read '" + name + "': it is a folder");
-  std::ifstream file;
-  if (name != "-") file.open(name);
-  std::istream& in = name == "-" ? std::cin : file;
-  if (!in) throw usage_error("cannot read '" + name + "': " + std::strerror(errno));
-  return {std::istreambuf_iterator<char>(in), {}};
+  if (name == "-") return read_standard_input();
+  std::string text;
+  const std::string problem =
+      hocket::platform::read_whole(name, hocket::platform::file_kinds::regular_or_pipe, most_bytes, text);
+  if (!problem.empty()) throw usage_error("cannot read '" + name + "': " + problem);
+  return text;
 }
 
 inline void write_file(const std::string& name, const std::string& text) {

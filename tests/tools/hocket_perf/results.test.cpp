@@ -10,10 +10,13 @@
 #include "../../../tools/hocket-perf/results.cpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 using hocket_test::contains;
@@ -176,6 +179,7 @@ TEST_CASE("hocket-perf explains files that it can't read") {
   };
   CHECK(contains(message(folder.path() + "/nothing"), "/nothing' can't be read: No such file or directory"));
   CHECK(contains(message(folder.path()), "can't be read: it is a folder"));
+  CHECK(contains(message("/dev/zero"), "can't be read: it is a device, neither a regular file nor a pipe"));
   CHECK(contains(refusal(""), "is empty"));
   CHECK(contains(refusal("\n"), "is empty"));
 }
@@ -213,11 +217,58 @@ TEST_CASE("hocket-perf explains damaged results") {
                  "time of result 1 is not a positive number"));
   CHECK(contains(refusal(replaced(json, "\"time_us\"", "\"time\"")), "lacks a member"));
   CHECK(contains(refusal(replaced(json, "\"cores\": ", "\"cores\": \"many\", \"x\": ")), "lacks a member"));
+  for (const auto& [from, to] :
+       {std::pair("\"time_us\":1.5", "\"time_us\":1.51"), std::pair("\"min_us\":1.5", "\"min_us\":1.6"),
+        std::pair("\"max_us\":13.5", "\"max_us\":1.4"), std::pair("\"size_bytes\":8", "\"size_bytes\":9"),
+        std::pair("\"algbw_gb_per_s\":0.00533333", "\"algbw_gb_per_s\":0.0053")}) {
+    CHECK(contains(refusal(replaced(json, from, to)), "time of result 1 contradicts its size, bandwidth"));
+  }
   const std::string csv = perf::as_csv(small_measurement());
+  CHECK(contains(refusal(replaced(csv, ",1.5000,", ",1.7000,")), "time of result 1 contradicts its size, bandwidth"));
+  CHECK(contains(refusal(replaced(csv, ",false,", ",fals,")), "in line 2, pinned is 'fals'"));
   CHECK(contains(refusal(replaced(csv, ",1.5000,", ",fast,")), "in line 2, time_us is 'fast'"));
   CHECK(contains(refusal(replaced(csv, "time_us", "time")), "lacks the column time_us"));
   CHECK(contains(refusal(replaced(csv, ",1.5000,", ",")), "line 2 has"));
   const std::size_t second = csv.find('\n', csv.find('\n') + 1) + 1;
   const std::size_t third = csv.find('\n', second) + 1;
   CHECK(contains(refusal(csv.substr(0, second) + csv.substr(third)), "row 2 is missing"));
+}
+
+TEST_CASE("hocket-perf refuses a result with a flipped bit or zeroed bytes, or reads the same time and size") {
+  const hocket_test::scratch_directory folder;
+  const auto is_safe = [&](const std::string& damaged, const perf::result_file& right) {
+    // Some file systems wait for the disk when an existing file is truncated and written.
+    std::filesystem::remove(folder.path() + "/damaged");
+    folder.write("damaged", damaged);
+    try {
+      const perf::result_file found = perf::read_results(folder.path() + "/damaged");
+      bool same = found.medians.size() == right.medians.size();
+      for (std::size_t i = 0; same && i < right.medians.size(); ++i) {
+        same = std::abs(found.medians[i].us - right.medians[i].us) <= 1e-3 * right.medians[i].us &&
+               found.medians[i].of.bytes == right.medians[i].of.bytes;
+      }
+      return same;
+    } catch (const perf::file_error&) {
+      return true;
+    }
+  };
+  for (const std::string& whole : {perf::as_json(small_measurement()), perf::as_csv(small_measurement())}) {
+    const perf::result_file right = written_and_read(whole);
+    const std::size_t results = whole[0] == '{' ? whole.find("\"results\"") : whole.find('\n');
+    for (std::size_t at = results; at < whole.size(); ++at) {
+      std::string damaged = whole;
+      const int bit = static_cast<int>(at % 7);
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      INFO("bit " << bit << " of byte " << at);
+      if (!is_safe(damaged, right)) CHECK(damaged == whole);
+      // Every bit of a digit that yields another digit.
+      for (int low = 0; low < 4 && whole[at] >= '0' && whole[at] <= '9'; ++low) {
+        damaged[at] = static_cast<char>(whole[at] ^ (1 << low));
+        if (!is_safe(damaged, right)) CHECK(damaged == whole);
+      }
+      damaged = whole;
+      damaged.replace(at, 3, std::min<std::size_t>(3, whole.size() - at), '\0');
+      if (!is_safe(damaged, right)) CHECK(damaged == whole);
+    }
+  }
 }
