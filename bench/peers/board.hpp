@@ -17,6 +17,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace compare {
@@ -32,6 +33,13 @@ class board {
     is_crowded_ = ranks > static_cast<int>(given_cores().size());
     const int file = ::open((folder + "/board").c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) throw std::system_error(errno, std::generic_category(), folder + "/board");
+    struct stat found {};
+    const bool is_long = ::fstat(file, &found) == 0 && found.st_size >= static_cast<off_t>(sizeof(contents));
+    if (!is_long) {  // access behind its end would end the process by SIGBUS
+      ::close(file);
+      throw std::runtime_error(folder + "/board is too short: the driver must make it of at least " +
+                               std::to_string(sizeof(contents)) + " bytes");
+    }
     void* memory = ::mmap(nullptr, sizeof(contents), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ::close(file);
     if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mapping the board");
