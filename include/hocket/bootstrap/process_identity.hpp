@@ -3,12 +3,13 @@
 /// Identifies a rank's process and host, so that ranks of one host know each other and detect immediately if one ends.
 ///
 /// A communication library can't detect that a process was killed until its parent has reaped it. The kernel's handle
-/// on a process (a pidfd) can. A process number alone is not enough: it may mean another process in another PID
+/// on a process (a pidfd) can, and so can /proc, more slowly. A process number alone is not enough: it may mean another process in another PID
 /// namespace, or have been reused; so the namespace and the start time of the process must match too. Shared memory has
 /// separate namespaces: containers of one host share its cores, but mostly not its shared memory.
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
@@ -16,6 +17,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -63,12 +66,21 @@ inline std::string text_of(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(content.data()), content.size());
 }
 
-/// Returns field 22 of a /proc/PID/stat; 0 if it can't be read. The name in field 2 may contain parentheses.
-inline std::uint64_t start_time_in(const std::string& text) {
+/// Returns the number in a field, from 4 on, of a /proc/PID/stat; 0 if there is none. The name in field 2 may contain
+/// parentheses.
+inline std::uint64_t field_of(const std::string& text, int number) {
   std::size_t at = text.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  for (int field = 2; field < number && at != std::string::npos; ++field) at = text.find(' ', at + 1);
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
 }
+
+/// Returns the letter in field 3: 'Z' for a process that has ended, and which its parent has not asked about.
+inline char state_in(const std::string& text) {
+  const std::size_t at = text.rfind(')');
+  return at == std::string::npos || at + 2 >= text.size() ? '?' : text[at + 2];
+}
+
+inline std::uint64_t start_time_in(const std::string& text) { return field_of(text, 22); }
 
 inline std::uint64_t start_time_of(std::int32_t pid) {
   return start_time_in(text_of(hocket::detail::concat({"/proc/", pid, "/stat"})));
@@ -92,15 +104,21 @@ inline process_identity own_identity() {
   return own;
 }
 
-/// Watches one process of this host.
+/// Watches one process of this host: by the kernel's handle on it, or where there is none, before Linux 5.3 and under
+/// filters of system calls, by its entry in /proc, at most once a millisecond.
 class process_watch {
  public:
   /// Returns true once the process has ended, even if it is a zombie. Returns false if that can't be determined.
   bool ended(const process_identity& who) {
-    if (!gone_ && !descriptor_) begin(who);
-    if (gone_ || !descriptor_) return gone_;
-    pollfd query{descriptor_.get(), POLLIN, 0};
-    gone_ = ::poll(&query, 1, 0) > 0;
+    if (gone_) return true;
+    if (!descriptor_ && !has_no_handle_) begin(who);
+    if (descriptor_) {
+      pollfd query{descriptor_.get(), POLLIN, 0};
+      gone_ = ::poll(&query, 1, 0) > 0;
+    } else if (has_no_handle_ && next_look_.passed()) {
+      gone_ = has_no_process(who);
+      next_look_ = deadline::after(std::chrono::milliseconds(1));
+    }
     return gone_;
   }
 
@@ -109,6 +127,7 @@ class process_watch {
     platform::file_descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, who.pid, 0)));
     if (!handle) {
       gone_ = errno == ESRCH;
+      has_no_handle_ = !gone_ && errno != EMFILE && errno != ENFILE;  // those may pass
       return;
     }
     const std::uint64_t start_time = detail::start_time_of(who.pid);
@@ -116,7 +135,18 @@ class process_watch {
     gone_ = start_time != 0 && start_time != who.start_time;
   }
 
+  /// Looks for the process in /proc, which may hide processes of other users: only a signal shows that there is none.
+  static bool has_no_process(const process_identity& who) {
+    if (::kill(who.pid, 0) != 0 && errno == ESRCH) return true;
+    const std::string text = detail::text_of(hocket::detail::concat({"/proc/", who.pid, "/stat"}));
+    if (text.empty()) return false;
+    return detail::field_of(text, 22) != who.start_time ||
+           (detail::state_in(text) == 'Z' && detail::field_of(text, 20) <= 1);  // else other threads still run
+  }
+
   platform::file_descriptor descriptor_;
+  deadline next_look_ = deadline(deadline::clock::time_point::min());
+  bool has_no_handle_ = false;
   bool gone_ = false;
 };
 

@@ -18,9 +18,9 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 HOCKET_BEGIN_NAMESPACE
@@ -51,11 +51,14 @@ class loss_scale {
 
   /// Raises `invalid_argument` for invalid options.
   explicit loss_scale(const loss_scale_options& how = {}) : how_(how), value_(how.initial), patience_(how.hysteresis) {
-    check(how.initial > 0 && how.initial <= largest, "initial must be positive and at most 2^127");
-    check(std::isfinite(how.growth) && how.growth >= 1, "growth must be at least 1");
-    check(how.backoff > 0 && how.backoff <= 1, "backoff must be above 0 and at most 1");
+    check(detail::is_finite(how.initial) && how.initial > 0 && how.initial <= largest,
+          "initial must be positive and at most 2^127");
+    check(detail::is_finite(how.growth) && how.growth >= 1, "growth must be at least 1");
+    check(detail::is_finite(how.backoff) && how.backoff > 0 && how.backoff <= 1,
+          "backoff must be above 0 and at most 1");
     check(how.interval >= 1, "interval must be at least 1");
-    check(how.least >= smallest && how.least <= how.initial, "least must be at least 2^-126 and at most initial");
+    check(detail::is_finite(how.least) && how.least >= smallest && how.least <= how.initial,
+          "least must be at least 2^-126 and at most initial");
     check(how.hysteresis >= 1, "hysteresis must be at least 1");
   }
 
@@ -64,7 +67,7 @@ class loss_scale {
   loss_scale_state state() const noexcept { return {value_, patience_, finite_, skipped_}; }
   /// Continues from a state that `state` returned.
   void restore(const loss_scale_state& kept) {
-    check(kept.value >= how_.least && kept.value <= largest,
+    check(detail::is_finite(kept.value) && kept.value >= how_.least && kept.value <= largest,
           "restore: the value must be at most 2^127 and not below least");
     check(kept.patience <= how_.hysteresis, "restore: patience must be at most hysteresis");
     check(kept.finite >= 0 && kept.finite < how_.interval, "restore: finite must be at least 0 and below interval");

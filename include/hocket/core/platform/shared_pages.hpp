@@ -3,8 +3,9 @@
 /// Memory that several processes of one host map. One of them creates it, and the others find it through a ticket.
 ///
 /// It has no name in any file system, so that nothing is left behind however its users end, and the size of /dev/shm
-/// does not limit it. It is sealed against shrinking, because access to a page that is gone ends a process by SIGBUS. In return, the other processes open it through /proc, which requires that they belong to the same
-/// user and see the creator under the same process number.
+/// does not limit it. In return, the other processes open it through /proc, which requires that they belong to the same
+/// user and see the creator under the same process number. It is sealed against shrinking, because access to a page that
+/// is gone ends a process by SIGBUS.
 #pragma once
 
 #include <hocket/core/config.hpp>
