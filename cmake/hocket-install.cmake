@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Installs the headers, the CMake package and the pkg-config files. None of them depends on the architecture.
+# Installs the headers, the CMake package and the pkg-config files. None of them depends on the architecture: the tools, which
+# do, are another component.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-set(package_folder "${CMAKE_INSTALL_DATADIR}/cmake/hocket")
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
+set(HOCKET_INSTALL_CMAKEDIR "${CMAKE_INSTALL_DATADIR}/cmake/hocket" CACHE STRING "Folder of the installed CMake package")
+mark_as_advanced(HOCKET_INSTALL_CMAKEDIR)
+set(package_folder "${HOCKET_INSTALL_CMAKEDIR}")
 set(package_build_folder "${PROJECT_BINARY_DIR}/package_files")
 
 install(TARGETS hocket EXPORT hocket-exports FILE_SET HEADERS FILE_SET device_headers)
@@ -42,3 +46,7 @@ foreach(module IN ITEMS hocket hocket-ucx)
   configure_file("${CMAKE_CURRENT_LIST_DIR}/${module}.pc.in" "${package_build_folder}/${module}.pc" @ONLY)
   install(FILES "${package_build_folder}/${module}.pc" DESTINATION "${pc_folder}")
 endforeach()
+
+if(PROJECT_IS_TOP_LEVEL)
+  include("${CMAKE_CURRENT_LIST_DIR}/hocket-debian.cmake")
+endif()
