@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The recipe of a header-only package. UCX comes from the system: <hocket/ucx.hpp> is always packaged, and a program
-that includes it must use the component hocket::ucx."""
+"""The recipe of a package of headers, for Conan 2.
+
+The package contains hocket's own CMake package, so its targets are the same as those of an installation: hocket::hocket
+needs C++20 and threads, whatever `compiler.cppstd` of the profile is, and hocket::ucx exists if UCX is found on the system.
+"""
 
 import os
 import re
 
 from conan import ConanFile
-from conan.errors import ConanInvalidConfiguration
-from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy, load
+from conan.errors import ConanException, ConanInvalidConfiguration
+from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
+from conan.tools.files import copy, load, update_conandata
+from conan.tools.scm import Git, Version
+
+oldest_compilers = {"gcc": "12", "clang": "16"}
 
 
 class Hocket(ConanFile):
@@ -18,8 +24,11 @@ class Hocket(ConanFile):
     topics = ("collectives", "distributed", "ucx", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    exports_sources = "include/*", "cmake/hocket-compiled*", "LICENSE"
+    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
     no_copy_source = True
+
+    def init(self):
+        self.url = self.homepage = (self.conan_data or {}).get("url")
 
     def set_version(self):
         config = load(self, os.path.join(self.recipe_folder, "include/hocket/core/config.hpp"))
@@ -27,33 +36,57 @@ class Hocket(ConanFile):
             re.search(rf"HOCKET_VERSION_{part} (\d+)", config).group(1) for part in ("MAJOR", "MINOR", "PATCH")
         )
 
+    def export(self):
+        """Records where the sources come from, if that is a web page: init() reads it."""
+        try:
+            origin = Git(self, self.recipe_folder).get_remote_url() or ""
+        except ConanException:  # this is no clone
+            return
+        page = re.fullmatch(r"(https://)(?:[^@/]*@)?(.+?)(?:\.git)?/?", origin)
+        if page:
+            update_conandata(self, {"url": page.group(1) + page.group(2)})
+
     def validate(self):
         if self.settings.os != "Linux":
-            raise ConanInvalidConfiguration("hocket runs on Linux only for now")
-        if self.settings.get_safe("compiler.cppstd"):
-            check_min_cppstd(self, 20)
+            raise ConanInvalidConfiguration(f"hocket runs on Linux only, but the profile is for {self.settings.os}")
+        compiler, version = str(self.settings.compiler), str(self.settings.compiler.version)
+        oldest = oldest_compilers.get(compiler)
+        if oldest and Version(version) < oldest:
+            raise ConanInvalidConfiguration(
+                f"hocket needs C++20 as {compiler} {oldest} and newer have it, but the profile has {compiler} {version}"
+            )
+
+    def layout(self):
+        cmake_layout(self)
 
     def package_id(self):
         self.info.clear()
 
+    def generate(self):
+        toolchain = CMakeToolchain(self)
+        for part in ("BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_BENCHMARKS", "BUILD_TOOLS", "WITH_UCX"):
+            toolchain.cache_variables[f"HOCKET_{part}"] = False
+        toolchain.generate()
+
+    def build(self):
+        CMake(self).configure()
+
     def package(self):
+        CMake(self).install()
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        copy(self, "*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
-        copy(self, "*", os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "cmake"))
 
     def package_info(self):
-        # hocket::compiled, which the user's project builds from installed sources.
-        self.cpp_info.set_property("cmake_build_modules", [os.path.join("cmake", "hocket-compiled.cmake")])
-
+        self.cpp_info.set_property("cmake_find_mode", "none")  # the package has hocket-config.cmake
         headers = self.cpp_info.components["hocket"]
-        headers.set_property("cmake_target_name", "hocket::hocket")
-        headers.system_libs = ["pthread"]
+        headers.builddirs = [os.path.join("share", "cmake", "hocket")]
 
-        over_ucx = self.cpp_info.components["ucx"]
-        over_ucx.set_property("cmake_target_name", "hocket::ucx")
+        # For generators other than CMake's.
+        headers.set_property("pkg_config_name", "hocket")
+        headers.system_libs = ["pthread"]
+        over_ucx = self.cpp_info.components["over_ucx"]
+        over_ucx.set_property("pkg_config_name", "hocket-ucx")
         over_ucx.requires = ["hocket"]
         over_ucx.system_libs = ["ucp", "ucs"]
-
         for component in (headers, over_ucx):
             component.bindirs = []
             component.libdirs = []
