@@ -78,7 +78,8 @@ class Hocket(ConanFile):
     def package_info(self):
         self.cpp_info.set_property("cmake_find_mode", "none")  # the package has hocket-config.cmake
         headers = self.cpp_info.components["hocket"]
-        headers.builddirs = [os.path.join("share", "cmake", "hocket")]
+        # CMakeConfigDeps reads the folder of the package, CMakeToolchain those of components.
+        self.cpp_info.builddirs = headers.builddirs = [os.path.join("share", "cmake", "hocket")]
 
         # For generators other than CMake's.
         headers.set_property("pkg_config_name", "hocket")

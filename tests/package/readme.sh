@@ -128,6 +128,14 @@ case $way in
       exit 1
     fi
     grep 'hocket needs C++20 as .* newer have it, but the profile has .* 11' too_old.log
+    # CMakeConfigDeps is the successor of CMakeDeps, which test_package uses.
+    if conan install --requires="hocket/$version" --generator=CMakeConfigDeps --generator=CMakeToolchain \
+      --output-folder=successor >successor.log 2>&1; then
+      cmake -S hocket/test_package -B successor/build -DCMAKE_TOOLCHAIN_FILE="$scratch/successor/conan_toolchain.cmake" \
+        -DCMAKE_BUILD_TYPE=Release
+    else
+      grep "Invalid generator 'CMakeConfigDeps'" successor.log # an older Conan
+    fi
     # Without CMake, the package of threads must not need UCX, either.
     conan install --requires="hocket/$version" --generator=PkgConfigDeps --output-folder=found
     grep -e '-lucp' found/hocket-ucx.pc
