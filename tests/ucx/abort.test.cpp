@@ -120,7 +120,7 @@ void stall_after(int rounds, const world& where, const bells& tell, findings& fo
   const auto within = [] { return hocket::deadline::after(20s); };
   auto store = bootstrap::connect_store(where, within());
   const auto own = hocket::ucx::own_arrival(hocket::ucx::connect_options().staging_bytes);
-  const auto through = std::make_shared<hocket::ucx::worker>(3, 3, true);
+  const auto through = std::make_shared<hocket::ucx::worker>(3, 3, true, hocket::ucx::connection_way::network);
   hocket::failure no_room;
   const hocket::platform::shared_pages piece(4 << 20, no_room);
   const std::byte reached{1};

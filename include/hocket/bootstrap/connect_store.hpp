@@ -14,10 +14,14 @@
 #include <hocket/core/platform/socket.hpp>
 #include <hocket/core/text.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -53,25 +57,45 @@ class single_store {
   std::map<std::string, blob> values_;
 };
 
+namespace detail {
+
+/// The port of the last TCP store that this process has joined; 0: none. Rank 0 closes the port after start-up, so that
+/// nothing listens while the program runs. If the program connects once more, rank 0 opens the port again.
+inline std::atomic<std::uint16_t>& joined_port() noexcept {
+  static std::atomic<std::uint16_t> port{0};
+  return port;
+}
+
+inline any_store connect_tcp_store(const world_description& world, const wait_limit& limit) {
+  tcp_store_options how{world.rank, world.ranks, world.address, world.port, world.token, world.listener, world.open};
+  // The number in the variable may no longer refer to that socket: check it before use.
+  if (world.listener >= 0 && platform::local_address(world.listener).port() != world.port) {
+    if (joined_port() != world.port) {
+      raise(errc::bad_environment,
+            hocket::detail::concat({"HOCKET_STORE_FD='", world.listener, "' is not a socket that listens on port ",
+                                    world.port, ": start this program from launch::spawn, or unset the variable"}),
+            detail::store_context("connect", world.rank, world.ranks));
+    }
+    how.listener = -1;
+  }
+  how.open = how.open && joined_port() != world.port;
+  // Programs that this rank starts must not hold the port open.
+  if (how.listener >= 0) platform::set_inherited(how.listener, false);
+  any_store place(tcp_store(how, limit));  // with a duplicate of the listener
+  if (how.listener >= 0) ::close(how.listener);
+  joined_port() = world.port;
+  return place;
+}
+
+}  // namespace detail
+
 /// Opens the store that `world` names. Collective: every rank calls it.
 /// **Errors.** Those of `tcp_store` and `directory_store`; `bad_environment` if `world` names no store.
 inline any_store connect_store(const world_description& world, const wait_limit& limit) {
   if (!world.directory.empty()) {
     return any_store(directory_store({world.rank, world.ranks, world.directory, world.token}, limit));
   }
-  if (!world.address.empty()) {
-    // The number in the variable may no longer refer to that socket: check it before use.
-    if (world.listener >= 0 && platform::local_address(world.listener).port() != world.port) {
-      raise(errc::bad_environment,
-            hocket::detail::concat({"HOCKET_STORE_FD='", world.listener, "' is not a socket that listens on port ",
-                                    world.port, ": start this program from launch::spawn, or unset the variable"}),
-            detail::store_context("connect", world.rank, world.ranks));
-    }
-    // Programs that this rank starts must not hold the port open.
-    if (world.listener >= 0) platform::set_inherited(world.listener, false);
-    return any_store(tcp_store(
-        {world.rank, world.ranks, world.address, world.port, world.token, world.listener, world.open}, limit));
-  }
+  if (!world.address.empty()) return detail::connect_tcp_store(world, limit);
   if (world.ranks == 1) return any_store(single_store());
   raise(errc::bad_environment, "no store is configured: set HOCKET_STORE=tcp://host:port of rank 0",
         detail::store_context("connect", world.rank, world.ranks));

@@ -56,7 +56,7 @@ struct world_description {
   std::string token;                                   ///< secret that ranks present to rank 0's store; empty: none
   std::chrono::nanoseconds timeout = default_timeout;  ///< how long start-up may wait for other ranks
   std::string flight_recorder;  ///< directory for the flight records of failed communicators; empty: none
-  int listener = -1;            ///< on rank 0: a socket that already listens at `port`
+  int listener = -1;            ///< on rank 0: a socket that already listens at `port`; start-up closes it
   bool open = false;            ///< `port` was open before any rank started: if it is not, rank 0 has ended
   std::string source;           ///< where this was read from, for messages: "HOCKET_* variables"
 };

@@ -43,6 +43,7 @@ struct process_identity {
   std::uint64_t start_time = 0;     ///< in the kernel's ticks since boot; 0: not known
   std::int32_t pid = 0;
   std::uint32_t ipc_namespace = 0;  ///< 0: not known
+  std::uint64_t net_namespace = 0;  ///< 0: not known
   cpu_set_t cores = {};             ///< cores that the process may run on
 
   bool same_host(const process_identity& other) const noexcept {
@@ -97,6 +98,7 @@ inline process_identity own_identity() {
   struct stat space {};
   if (::stat("/proc/self/ns/pid", &space) == 0) own.pid_namespace = space.st_ino;
   if (::stat("/proc/self/ns/ipc", &space) == 0) own.ipc_namespace = static_cast<std::uint32_t>(space.st_ino);
+  if (::stat("/proc/self/ns/net", &space) == 0) own.net_namespace = space.st_ino;
   own.pid = ::getpid();
   own.start_time = detail::start_time_of(own.pid);
   CPU_ZERO(&own.cores);

@@ -68,11 +68,8 @@ class shared_pages {
   /// Sets `fail` to `out_of_memory` if the memory is not available.
   shared_pages(std::size_t bytes, failure& fail) {
     if (!exceeds_machine(bytes)) {
-      file_ = file_descriptor(::memfd_create("hocket", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-      if (file_ && ::ftruncate(file_.get(), static_cast<off_t>(bytes)) == 0) {
-        ::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK);  // a protection only: the memory is usable without it
-        here_ = mapping(file_, bytes);
-      }
+      file_ = nameless_file(static_cast<off_t>(bytes));
+      if (file_) here_ = mapping(file_, bytes);
     } else {
       errno = ENOMEM;
     }
@@ -91,6 +88,20 @@ class shared_pages {
   void hide() noexcept { file_.reset(); }
 
  private:
+  /// Returns a file of `bytes` bytes without a name; none on failure. Where a filter of system calls forbids a memfd, it is
+  /// in /dev/shm, and occupies its memory at once: a page for which there is no room later would end the process.
+  static file_descriptor nameless_file(off_t bytes) noexcept {
+    file_descriptor file(::memfd_create("hocket", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (file) {
+      if (::ftruncate(file.get(), bytes) != 0) return {};
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK);  // a protection only: the memory is usable without it
+      return file;
+    }
+    file = file_descriptor(::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (file && ::fallocate(file.get(), 0, 0, bytes) != 0) return {};
+    return file;
+  }
+
   /// Checked because the kernel would grant any amount, and kill a process that touches more than there is.
   static bool exceeds_machine(std::size_t bytes) noexcept {
     struct sysinfo all {};

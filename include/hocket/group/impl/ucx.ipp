@@ -20,8 +20,10 @@
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/workarounds/leftover_segments.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -75,8 +77,7 @@ class start_up {
     };
     const std::vector<process_identity> identities = exchange_identities(options);
     remove_leftover_segments();
-    std::shared_ptr<domain> through = domain::join(world_.rank, identities, exchange);
-    try_neighbour(*through);
+    std::shared_ptr<domain> through = join_by_first_way(identities, exchange);
     auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
     std::iota(members->begin(), members->end(), 0);
     transport::open_parameters how;
@@ -84,6 +85,34 @@ class start_up {
     how.rank = world_.rank;
     how.exchange = exchange;
     return communicator(std::move(through), std::move(how), options.staging_bytes);
+  }
+
+  /// Returns a domain in which each rank has reached its neighbour. Tries the ways one after the other; all ranks agree
+  /// on the first that works.
+  std::shared_ptr<domain> join_by_first_way(const std::vector<process_identity>& identities,
+                                            const transport::exchange_function& exchange) {
+    failure found;
+    for (const connection_way way : ways_to_connect(identities)) {
+      if (way == connection_way::memory && !agree(may_open_files_of(identities))) continue;
+      failure cause;
+      std::shared_ptr<domain> through = domain::join(world_.rank, identities, way, exchange, cause);
+      if (!cause) cause = try_neighbour(*through);
+      if (!cause) return through;
+      if (found) cause.reason = hocket::detail::concat({found.reason, "; without shared memory: ", cause.reason});
+      found = std::move(cause);
+      if (found.code == errc::peer_lost) break;
+    }
+    found.context.operation = "connect";
+    found.context.rank = world_.rank;
+    found.context.ranks = world_.ranks;
+    raise(std::move(found));
+  }
+
+  /// Returns whether all ranks pass true.
+  bool agree(bool mine) {
+    const std::byte own{mine ? std::uint8_t{1} : std::uint8_t{0}};
+    const auto all = exchange({&own, 1});
+    return std::all_of(all.begin(), all.end(), [](const auto& each) { return each == bootstrap::blob{std::byte{1}}; });
   }
 
 #if HOCKET_HAS_EXCEPTIONS
@@ -124,8 +153,8 @@ class start_up {
     return all;
   }
 
-  /// Finds unusable settings early and on all ranks: no rank leaves before the others know the reason.
-  void try_neighbour(domain& through) {
+  /// Finds unusable settings early, and returns the reason, on all ranks: no rank leaves before the others know it.
+  failure try_neighbour(domain& through) {
     const int next = (world_.rank + 1) % world_.ranks, previous = (world_.rank + world_.ranks - 1) % world_.ranks;
     failure cause = through.reach(next);
     if (!cause) through.await_greetings({next, previous});
@@ -138,11 +167,7 @@ class start_up {
                              {.peer = rank});
       }
     }
-    if (!cause) return;
-    cause.context.operation = "connect";
-    cause.context.rank = world_.rank;
-    cause.context.ranks = world_.ranks;
-    raise(std::move(cause));
+    return cause;
   }
 
   const bootstrap::world_description& world_;

@@ -35,25 +35,27 @@ class domain {
   using endpoints_type = endpoint_group;
   static constexpr const char* name = "ucx";
 
-  domain(std::shared_ptr<connections> links, int ranks_per_core, bool is_device_aware)
-      : links_(std::move(links)), ranks_per_core_(ranks_per_core), is_device_aware_(is_device_aware) {}
+  domain(std::shared_ptr<connections> links, connection_way way, int ranks_per_core, bool is_device_aware)
+      : links_(std::move(links)), way_(way), ranks_per_core_(ranks_per_core), is_device_aware_(is_device_aware) {}
 
-  /// Joins a world of these processes as `rank`. Collective over the processes; connects to none of them yet.
-  static std::shared_ptr<domain> join(int rank, const std::vector<process_identity>& processes,
-                                      const transport::exchange_function& exchange) {
+  /// Joins a world of these processes as `rank`. Collective over the processes; connects to none of them yet. Returns
+  /// null on all ranks if UCX can't start on one, and the reason in `cause`.
+  static std::shared_ptr<domain> join(int rank, const std::vector<process_identity>& processes, connection_way way,
+                                      const transport::exchange_function& exchange, failure& cause) {
     const process_identity& own = processes[static_cast<std::size_t>(rank)];
     const host_share here = share_of_host(own, processes);
-    failure cause;
-    std::shared_ptr<worker> through = make_worker(processes, here.ranks, all_watched_in_memory(own, processes), cause);
+    const bool watches_memory = all_watched_in_memory(own, processes);
+    std::shared_ptr<worker> through = make_worker(processes, here.ranks, watches_memory, way, cause);
     auto addresses = exchange(cause ? encode_unreachable(cause) : encode_address(*through));
-    if (cause) raise(std::move(cause));
+    if (cause) return nullptr;
     std::vector<process_address> all;
     for (std::size_t i = 0; i < processes.size(); ++i) {
-      if (failure theirs = unreachable_reason(static_cast<int>(i), addresses[i])) raise(std::move(theirs));
+      cause = unreachable_reason(static_cast<int>(i), addresses[i]);
+      if (cause) return nullptr;
       all.push_back(decode_address(processes[i], std::move(addresses[i])));
     }
     const bool carry = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.is_device_aware; });
-    return std::make_shared<domain>(std::make_shared<connections>(std::move(through), rank, std::move(all)),
+    return std::make_shared<domain>(std::make_shared<connections>(std::move(through), rank, std::move(all)), way,
                                     (here.ranks + here.cores - 1) / here.cores, carry);
   }
 
@@ -66,7 +68,9 @@ class domain {
     std::iota(members->begin(), members->end(), 0);
     how.members = std::move(members);
     how.context = 0;
-    std::shared_ptr<domain> made = join(how.rank, processes, how.exchange);
+    failure cause;
+    std::shared_ptr<domain> made = join(how.rank, processes, self->way_, how.exchange, cause);
+    if (cause) raise(std::move(cause));
     made->costs_on_host_ = self->costs_on_host_;
     return made;
   }
@@ -103,18 +107,18 @@ class domain {
  private:
   /// Returns null if the worker can't be made, and the reason in `cause`, which the other ranks must learn.
   static std::shared_ptr<worker> make_worker(const std::vector<process_identity>& processes, int ranks_on_host,
-                                             bool watches_memory, failure& cause) {
+                                             bool watches_memory, connection_way way, failure& cause) {
     const int ranks = static_cast<int>(processes.size());
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return std::make_shared<worker>(ranks, ranks_on_host, watches_memory);
+      return std::make_shared<worker>(ranks, ranks_on_host, watches_memory, way);
     } catch (const error& caught) {
       cause = caught.cause();
     }
     return nullptr;
 #else
     static_cast<void>(cause);
-    return std::make_shared<worker>(ranks, ranks_on_host, watches_memory);
+    return std::make_shared<worker>(ranks, ranks_on_host, watches_memory, way);
 #endif
   }
 
@@ -126,6 +130,7 @@ class domain {
   }
 
   const std::shared_ptr<connections> links_;
+  const connection_way way_;
   const int ranks_per_core_;
   const bool is_device_aware_;
   transport::contexts contexts_;

@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/send_buffer.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/workarounds/tcp_settings.hpp>
@@ -53,15 +54,16 @@ class spin_lock {
 class context {
  public:
   /// `ranks` and `ranks_on_host` guide UCX's choice of transports. `watches_memory`: whether UCX may use shared memory
-  /// for connections on which it must detect that the peer exits.
-  context(int ranks, int ranks_on_host, bool watches_memory) {
+  /// for connections on which it must detect that the peer exits. Variables of the user take precedence over `way`.
+  context(int ranks, int ranks_on_host, bool watches_memory, connection_way way) {
     if (failure lacks = too_few_descriptors()) raise(std::move(lacks));
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its configuration (UCX_* variables)");
     // Otherwise UCX does not use shared memory for connections with error handlers.
-    const bool shares_memory = watches_memory && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
+    const bool shares_memory =
+        watches_memory && way != connection_way::loopback && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
-    const bool connects = may_use({"tcp"}, {}) && has_interface();
+    const bool connects = way != connection_way::memory && may_use({"tcp"}, {}) && has_interface();
     if (connects) {
       for (const setting& each : tcp_settings()) prefer(config, each.variable, each.name, each.value);
       // UCX must send a piece (see piece_format.hpp) as a whole.
@@ -75,7 +77,11 @@ class context {
     prefer(config, "RNDV_FRAG_ALLOC_COUNT", "RNDV_FRAG_ALLOC_COUNT", "host:128,cuda:4");
     prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
     // A process that is killed early leaves its System V segments behind forever; POSIX segments can replace them.
-    prefer(config, "TLS", "TLS", "^sysv");
+    prefer(config, "TLS", "TLS",
+           way == connection_way::memory     ? "^sysv,tcp"
+           : way == connection_way::loopback ? "^sysv,posix"
+                                             : "^sysv");
+    if (way == connection_way::loopback) prefer(config, "NET_DEVICES", "NET_DEVICES", "lo");
     ucp_params_t wanted{};
     wanted.field_mask =
         UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
@@ -147,7 +153,8 @@ class context {
 /// Sends and receives. It has no thread and no wake-up: a waiting caller must call `progress`.
 class worker {
  public:
-  worker(int ranks, int ranks_on_host, bool watches_memory) : context_(ranks, ranks_on_host, watches_memory) {
+  worker(int ranks, int ranks_on_host, bool watches_memory, connection_way way)
+      : context_(ranks, ranks_on_host, watches_memory, way) {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Ranks of one host that share less than usual: other namespaces, users and limits, as in containers, and without some
+/// system calls. They connect by another way, and no port is open beyond the loopback interface.
+#include "support/catch.hpp"
+#include "support/system_call_filter.hpp"
+#include "ucx/ranks.hpp"
+
+#include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace ucx_test;
+
+constexpr route by_default{"what start-up finds", nullptr, true, nullptr, nullptr};
+
+/// A mount namespace with an empty /dev/shm, mounted with `flags`; `options` as for mount.
+bool with_own_shm(unsigned long flags, const char* options) {
+  return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", "/dev/shm", "tmpfs", flags, options) == 0;
+}
+
+/// What one rank does before it connects. Returns false if it has not the rights for that.
+struct condition {
+  const char* name;
+  bool (*prepare)(int rank);
+  bool shares_memory;  ///< whether ranks still do
+};
+
+constexpr condition conditions[] = {
+    {"nothing is special", [](int) { return true; }, true},
+    {"user namespaces", [](int) { return ::unshare(CLONE_NEWUSER) == 0; }, false},
+    {"one rank in another user namespace", [](int rank) { return rank != 1 || ::unshare(CLONE_NEWUSER) == 0; }, false},
+    {"IPC namespaces", [](int) { return ::unshare(CLONE_NEWIPC) == 0; }, false},
+    {"UTS namespaces", [](int) { return ::unshare(CLONE_NEWUTS) == 0; }, true},
+    {"processes that are not dumpable", [](int) { return ::prctl(PR_SET_DUMPABLE, 0) == 0 && ::setuid(65534) == 0; },
+     false},
+    {"other users", [](int rank) { return ::setuid(static_cast<uid_t>(60001 + rank)) == 0; }, false},
+    {"an empty /dev/shm of each rank", [](int) { return with_own_shm(0, ""); }, true},
+    {"a read-only /dev/shm", [](int) { return with_own_shm(MS_RDONLY, ""); }, false},
+    {"a /dev/shm of 64 KiB", [](int) { return with_own_shm(0, "size=64k"); }, false},
+    {"no pidfd_open", [](int) { return hocket_test::refuse_system_call(SYS_pidfd_open); }, true},
+    {"no process_vm_readv", [](int) { return hocket_test::refuse_system_call(SYS_process_vm_readv, EPERM); }, true},
+    {"no memfd_create", [](int) { return hocket_test::refuse_system_call(SYS_memfd_create); }, true},
+    {"no membarrier", [](int) { return hocket_test::refuse_system_call(SYS_membarrier, EPERM); }, true},
+};
+
+constexpr int no_rights = 77;
+
+bool is_on_loopback(const hocket::ucx::tcp_address& address) {
+  return address.family == AF_INET && address.host[0] == 127;
+}
+
+void use_all(communicator& comm, findings& found) {
+  for (const std::size_t count : {1U, 1000U, 100'000U}) check_sum(comm, count, found);
+  const int next = (comm.rank() + 1) % comm.size(), previous = (comm.rank() + comm.size() - 1) % comm.size();
+  const std::vector<int> mine(50'000, comm.rank());
+  std::vector<int> theirs(mine.size());
+  hocket::send_recv(comm, mine, hocket::peer{next}, theirs, hocket::peer{previous});
+  found.equal(theirs.back(), previous, "message of the previous rank");
+}
+
+}  // namespace
+
+TEST_CASE("ranks of one host connect whatever they share, and open ports on the loopback interface at most") {
+  for (const condition& each : conditions) {
+    INFO(each.name);
+    const auto results = hocket::launch::run_processes(
+        3,
+        [&](const world& where) {
+          findings found("rank " + std::to_string(where.rank) + " with " + each.name);
+          use(by_default);
+          if (!each.prepare(where.rank)) return no_rights;
+          try {
+            auto comm = hocket::ucx::connect(where, {.timeout = 20s});
+            use_all(comm, found);
+            found.equal(has_windows(comm), each.shares_memory, "whether ranks share memory");
+            for (const auto& socket : hocket::ucx::own_tcp_sockets()) {
+              if (!socket.is_listening) continue;
+              found.expect(!each.shares_memory, "a port is open although memory is shared");
+              found.expect(is_on_loopback(socket.local_address), "a port is open beyond the loopback interface");
+            }
+            hocket::barrier(comm);
+          } catch (const std::exception& cause) {
+            found.expect(false, cause.what());
+          }
+          return found.any() ? 1 : 0;
+        },
+        {.capture_output = true, .timeout = 60s, .directory = {}});
+    if (results[0].exit_code == no_rights || results[1].exit_code == no_rights) {
+      WARN("not checked, because this user has not the rights: " << each.name);
+      continue;
+    }
+    CHECK(describe_failures(results) == "");
+  }
+}
