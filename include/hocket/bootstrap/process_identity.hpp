@@ -106,7 +106,7 @@ inline process_identity own_identity() {
   return own;
 }
 
-/// Watches one process of this host: by the kernel's handle on it, or where there is none, before Linux 5.3 and under
+/// Watches one process of this host: by the kernel's handle on it, or if there is none, before Linux 5.3 and under
 /// filters of system calls, by its entry in /proc, at most once a millisecond.
 class process_watch {
  public:
@@ -117,9 +117,9 @@ class process_watch {
     if (descriptor_) {
       pollfd query{descriptor_.get(), POLLIN, 0};
       gone_ = ::poll(&query, 1, 0) > 0;
-    } else if (has_no_handle_ && next_look_.passed()) {
+    } else if (has_no_handle_ && next_check_.passed()) {
       gone_ = has_no_process(who);
-      next_look_ = deadline::after(std::chrono::milliseconds(1));
+      next_check_ = deadline::after(std::chrono::milliseconds(1));
     }
     return gone_;
   }
@@ -147,7 +147,7 @@ class process_watch {
   }
 
   platform::file_descriptor descriptor_;
-  deadline next_look_ = deadline(deadline::clock::time_point::min());
+  deadline next_check_ = deadline(deadline::clock::time_point::min());
   bool has_no_handle_ = false;
   bool gone_ = false;
 };
