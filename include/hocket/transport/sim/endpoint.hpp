@@ -4,8 +4,8 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/plan/detail/index_map.hpp>
 #include <hocket/transport/concept.hpp>
-#include <hocket/transport/sim/event_queue.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,6 +16,8 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace sim {
+
+inline constexpr std::uint32_t no_index = plan::detail::none;
 
 struct endpoint;
 

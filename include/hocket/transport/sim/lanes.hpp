@@ -6,7 +6,6 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
-#include <hocket/transport/sim/event_queue.hpp>
 #include <hocket/transport/sim/message_queues.hpp>
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
-#include <hocket/transport/sim/event_queue.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -15,10 +15,10 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/plan/action.hpp>
+#include <hocket/plan/detail/event_queue.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/sim/conditions.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
-#include <hocket/transport/sim/event_queue.hpp>
 #include <hocket/transport/sim/lanes.hpp>
 #include <hocket/transport/sim/message_queues.hpp>
 #include <hocket/transport/sim/report.hpp>
@@ -401,9 +401,9 @@ class network {
   lane_table lanes_;
   message_queues queued_;
   std::unordered_map<std::uint32_t, std::shared_ptr<point_to_point_message>> point_to_point_;  ///< by message
-  event_queue event_queue_;              ///< lanes, and messages that get their sender's port
-  std::vector<std::uint32_t> ready_;     ///< lanes that can continue now
-  std::vector<std::uint32_t> starting_;  ///< lanes that have not acted yet
+  plan::detail::event_queue event_queue_;  ///< lanes, and messages that get their sender's port
+  std::vector<std::uint32_t> ready_;       ///< lanes that can continue now
+  std::vector<std::uint32_t> starting_;    ///< lanes that have not acted yet
   std::size_t next_start_ = 0;
   std::vector<endpoint*> calls_;  ///< to be polled for point-to-point messages
   double now_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <hocket/transport/sim/event_queue.hpp>
+#include <hocket/plan/detail/event_queue.hpp>
 
 #include <cstdint>
 #include <queue>
@@ -9,14 +9,12 @@
 
 #include "support/catch.hpp"
 
-namespace sim = hocket::sim;
-
-TEST_CASE("events are ordered by time, and by insertion at equal times", "[sim][agenda][law]") {
+TEST_CASE("events are ordered by time, and by insertion at equal times", "[plan][law]") {
   // Events at few distinct times share lists. With many, a time can have several lists, as times share places.
   for (const std::uint32_t distinct_times : {1U, 7U, 300U, 1000000U}) {
     using key = std::tuple<double, std::uint64_t, std::uint32_t>;
     std::priority_queue<key, std::vector<key>, std::greater<>> wanted;
-    sim::event_queue event_queue;
+    hocket::plan::detail::event_queue event_queue;
     std::mt19937 random(distinct_times);
     std::uint64_t added = 0;
     std::uint64_t wrong = 0;
