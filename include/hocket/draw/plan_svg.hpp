@@ -368,8 +368,8 @@ class svg_drawing {
   void connect_loads(const timed_action& step) {
     if (!reads_peers(step.what)) return;
     const bool all = step.what.kind == action_kind::load_reduce;
-    for (int peer = 0; peer < page_.ranks; ++peer) {
-      if (peer == step.rank || (!all && peer != step.what.peer)) continue;
+    for (int peer = all ? 0 : step.what.peer; peer < (all ? page_.ranks : step.what.peer + 1); ++peer) {
+      if (peer == step.rank) continue;
       const bool down = step.rank > peer;
       svg_.line({page_.x(step.begin), page_.own_y(peer, 0) + (down ? page::own_height : 0)},
                 {page_.x(step.end), page_.own_y(step.rank, step.lane) + (down ? 0 : page::own_height)}, load_line);

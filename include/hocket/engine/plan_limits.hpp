@@ -117,11 +117,10 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       const auto within = [&](plan::region where, std::uint32_t at, int rank) {
         return each.count == 0 || fits(where, at, each, layout, asked.what.kind, shape.scratch, rank);
       };
+      const int first_read = of_all ? 0 : loads ? each.peer : state.rank();
+      const int end_read = of_all ? state.size() : first_read + 1;
       bool inside = within(each.to, each.to_at, state.rank());
-      for (int rank = 0; rank < state.size(); ++rank) {
-        const bool is_read = of_all || rank == (loads ? each.peer : state.rank());
-        inside = inside && (!is_read || within(each.from, each.from_at, rank));
-      }
+      for (int rank = first_read; rank < end_read; ++rank) inside = inside && within(each.from, each.from_at, rank);
       if (!inside) {
         return "the plan reads or writes beyond the end of a buffer, or of the scratch memory that its shape "
                "requests";

@@ -18,6 +18,7 @@
 #include <hocket/plan/plan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -60,8 +61,7 @@ namespace detail {
 class lane_merger {
  public:
   explicit lane_merger(const action_table& table)
-      : table_(table), ranks_(static_cast<std::size_t>(table.ranks)), lanes_(table.lanes()),
-        slots_(ranks_ * ranks_ * message_slots, no_message) {
+      : table_(table), ranks_(static_cast<std::size_t>(table.ranks)), lanes_(table.lanes()) {
     result_.steps.resize(ranks_);
   }
 
@@ -83,6 +83,8 @@ class lane_merger {
     std::uint32_t position = 0;
     std::vector<std::uint32_t> unjoined;  ///< messages sent since the last join
   };
+
+  using slot_row = std::array<std::uint32_t, message_slots>;
 
   struct channel {
     std::vector<std::uint32_t> sent;  ///< message numbers
@@ -135,8 +137,9 @@ class lane_merger {
     const int peer = next.what.peer;
     channel& to = channel_of(rank, peer, next.what);
     if (to.sent.size() - to.received >= channel_depth) return false;
+    slot_row& slots = slots_between(rank, peer);
     for (unsigned slot = 0; slot < message_slots; ++slot) {
-      std::uint32_t& last = slots_[pair(rank, peer) * message_slots + slot];
+      std::uint32_t& last = slots[slot];
       if (last != no_message && !result_.messages[last].received) continue;
       next.message = static_cast<std::uint32_t>(result_.messages.size());
       result_.messages.push_back({rank, peer, next.what, next.lane, slot, last, false});
@@ -165,8 +168,10 @@ class lane_merger {
 
   template <class Visit>
   void for_each_peer(int rank, const action& what, Visit visit) const {
-    for (int peer = 0; peer < table_.ranks; ++peer) {
-      if (peer != rank && (what.peer == all_peers || what.peer == peer)) visit(peer);
+    const int first = what.peer == all_peers ? 0 : what.peer;
+    const int end = what.peer == all_peers ? table_.ranks : what.peer + 1;
+    for (int peer = first; peer < end; ++peer) {
+      if (peer != rank) visit(peer);
     }
   }
 
@@ -177,6 +182,16 @@ class lane_merger {
       channels_.emplace_back();
     }
     return channels_[index];
+  }
+
+  /// Returns the last message in each slot from one rank to another. Pairs of ranks without messages have no slots.
+  slot_row& slots_between(int from, int to) {
+    std::uint32_t& index = slot_index_[pair(from, to)];
+    if (index == none) {
+      index = static_cast<std::uint32_t>(slots_.size());
+      slots_.emplace_back().fill(no_message);
+    }
+    return slots_[index];
   }
 
   std::uint64_t key(int from, int to, std::uint32_t number) const noexcept {
@@ -195,7 +210,8 @@ class lane_merger {
   const std::size_t ranks_;
   merged_lanes result_;
   std::vector<lane_state> lanes_;
-  std::vector<std::uint32_t> slots_;  ///< the last message in each slot
+  std::vector<slot_row> slots_;
+  index_map slot_index_;
   std::vector<channel> channels_;
   index_map channel_index_;
   index_map signals_;
