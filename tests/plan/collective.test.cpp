@@ -25,6 +25,7 @@ plan::listed mixed(const Plan& apart, int ranks) {
   const Plan together = plan::for_in_place(apart);
   plan::shape shape = apart.shape(ranks);
   shape.scratch = std::max(shape.scratch, together.shape(ranks).scratch);
+  shape.symmetry = plan::rank_symmetry::none;
   plan::listed both(apart.name(), apart.collective(), ranks, shape);
   for (int rank = 0; rank < ranks; ++rank) {
     const Plan& form = rank % 2 == 1 ? together : apart;

@@ -95,9 +95,11 @@ class listed {
 static_assert(algorithm<listed>);
 
 /// Returns all actions of `plan` for `ranks` ranks as lists, to inspect, change, or run without computing them again.
+/// The lists claim no symmetry, so that one rank's list may be changed alone.
 template <algorithm Plan>
 constexpr listed materialise(const Plan& plan, int ranks) {
-  const plan::shape shape = plan.shape(ranks);
+  plan::shape shape = plan.shape(ranks);
+  shape.symmetry = rank_symmetry::none;
   listed all(plan.name(), plan.collective(), ranks, shape);
   for (int rank = 0; rank < ranks; ++rank) {
     for (unsigned lane = 0; lane < shape.lanes; ++lane) {

@@ -3,7 +3,7 @@
 /// A plan: a value that gives the actions of every rank, and the collective that they perform.
 ///
 /// An algorithm is a small constexpr type that models `plan::algorithm`; actions are computed on demand, so a plan for
-/// 100 000 ranks takes no memory. `plan::any_algorithm` erases the type (a table of functions and the plan's own
+/// 1 000 000 ranks takes no memory. `plan::any_algorithm` erases the type (a table of functions and the plan's own
 /// state), so that the engine is compiled once and not once per algorithm. A user-defined plan needs no new type: list
 /// its actions, see plan/listed.hpp.
 ///
@@ -11,7 +11,7 @@
 /// struct chain_broadcast {  // each rank forwards the message that it received
 ///   static constexpr const char* name() { return "chain_broadcast"; }
 ///   constexpr plan::collective collective() const { return {plan::collective_kind::broadcast, 0}; }
-///   static constexpr plan::shape shape(int) { return {.pieces = 1}; }
+///   static constexpr plan::shape shape(int) { return {.chunks_per_block = 1}; }
 ///   static constexpr unsigned length(int ranks, int rank, unsigned) { return (rank > 0) + (rank + 1 < ranks); }
 ///   static constexpr plan::action at(int, int rank, unsigned, unsigned i) {
 ///     return rank > 0 && i == 0 ? plan::receive(rank - 1, {0}, plan::out(0)) : plan::send(rank + 1, {0}, plan::out(0));
@@ -23,6 +23,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/action.hpp>
+#include <hocket/plan/symmetry.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -91,7 +92,11 @@ struct shape {
   std::uint32_t lanes = 1;                                 ///< lanes on each rank
   bool peer_pointers = false;                              ///< uses load, load_reduce, push, signal or wait
   combination_order order = combination_order::any_order;  ///< the strongest order that the plan guarantees
+  rank_symmetry symmetry = rank_symmetry::none;            ///< how the ranks' actions correspond to each other
 };
+
+/// The most ranks for which the plans of plan/collective/ are defined: sums of two ranks fit in an `int`.
+inline constexpr int most_ranks = 1'000'000'000;
 
 /// A collective algorithm: for every number of ranks, the actions of each rank.
 template <class Plan>

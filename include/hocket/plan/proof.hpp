@@ -19,6 +19,7 @@ namespace plan {
 enum class violation : std::uint8_t {
   none,
   bad_rank_count,
+  too_large,
   bad_shape,
   no_such_peer,
   no_such_place,
@@ -48,6 +49,7 @@ enum class violation : std::uint8_t {
   wrong_result,
   missing_contribution,
   order_overclaimed,
+  symmetry_overclaimed,
   barrier_leaks
 };
 
@@ -56,6 +58,8 @@ constexpr const char* to_string(violation what) noexcept {
   switch (what) {
     case violation::none: return "no violation";
     case violation::bad_rank_count: return "there must be at least one rank";
+    case violation::too_large:
+      return "the ranks have more chunks, lanes and actions together than a proof can number: prove it for fewer ranks";
     case violation::bad_shape: return "the shape needs at least one piece and one lane, and a root among the ranks";
     case violation::no_such_peer: return "the peer must be another rank that exists";
     case violation::no_such_place: return "the action reaches chunks or slots that this rank does not have";
@@ -91,6 +95,8 @@ constexpr const char* to_string(violation what) noexcept {
     case violation::missing_contribution: return "the result lacks a contribution";
     case violation::order_overclaimed:
       return "the plan's shape claims a stronger order of combination than the plan has: weaken shape().order";
+    case violation::symmetry_overclaimed:
+      return "the step is not the one that the plan's shape().symmetry implies from rank 0: claim no symmetry";
     case violation::barrier_leaks: return "a rank may leave the barrier before another rank has entered it";
   }
   return "unknown violation";

@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -69,10 +70,15 @@ class signal_reuse {
     std::uint32_t waited_at = detail::none;
   };
 
+  struct pair_of_ranks {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::vector<signal> signals;
+  };
+
   explicit signal_reuse(const detail::action_table& table) {
     if (table.ranks < 1) return;
     ranks_ = static_cast<std::size_t>(table.ranks);
-    pairs_.resize(ranks_ * ranks_);
     if (table.shape.lanes != 1) {
       complete_ = std::none_of(table.actions.begin(), table.actions.end(), [](const action& each) {
         return each.kind == action_kind::signal || each.kind == action_kind::wait;
@@ -94,14 +100,11 @@ class signal_reuse {
     for (std::uint32_t rank = 0; rank < table.lanes(); ++rank) {
       complete_ = complete_ && positions[rank] == table.length(rank);
     }
-    for (int from = 0; from < table.ranks; ++from) {
-      for (int to = 0; to < table.ranks; ++to) {
-        for (signal& each : between(from, to)) {
-          complete_ = complete_ && each.waited_at != detail::none;
-          const detail::event waited{static_cast<std::uint32_t>(to), each.waited_at};
-          // `from` learned of the wait from a signal, which is an action after that wait: the word is already reset.
-          if (complete_ && known.knows(static_cast<std::uint32_t>(from), waited)) each.kind = signal_class::early;
-        }
+    for (pair_of_ranks& pair : pairs_) {
+      for (signal& each : pair.signals) {
+        complete_ = complete_ && each.waited_at != detail::none;
+        // `from` learned of the wait from a signal, which is an action after that wait: the word is already reset.
+        if (complete_ && known.knows(pair.from, {pair.to, each.waited_at})) each.kind = signal_class::early;
       }
     }
   }
@@ -117,12 +120,13 @@ class signal_reuse {
       }
     }
     known.enter(now);
-    const std::uint32_t kept = what.kind == action_kind::signal ? known.keep(now.lane) : 0;
+    const auto readers = static_cast<std::uint32_t>(what.peer == all_peers ? table.ranks - 1 : 1);
+    const std::uint32_t kept = what.kind == action_kind::signal ? known.keep(now.lane, readers) : 0;
     for (int peer = first; peer < end; ++peer) {
       if (peer == rank) continue;
       if (what.kind == action_kind::signal) {
         const bool heard = known.knows(now.lane, {static_cast<std::uint32_t>(peer), 0});
-        between(rank, peer)
+        signals_for(rank, peer)
             .push_back({what.tag, heard ? signal_class::late : signal_class::acknowledged, kept, detail::none});
       } else if (what.kind == action_kind::wait) {
         signal& from = *find(peer, rank, what.tag);
@@ -140,14 +144,29 @@ class signal_reuse {
     return nullptr;
   }
 
-  std::vector<signal>& between(int from, int to) { return pairs_[index(from, to)]; }
-  const std::vector<signal>& between(int from, int to) const { return pairs_[index(from, to)]; }
-  std::size_t index(int from, int to) const noexcept {
-    return static_cast<std::size_t>(from) * ranks_ + static_cast<std::size_t>(to);
+  std::vector<signal>& signals_for(int from, int to) {
+    std::uint32_t& index = index_[key(from, to)];
+    if (index == detail::none) {
+      index = static_cast<std::uint32_t>(pairs_.size());
+      pairs_.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), {}});
+    }
+    return pairs_[index].signals;
+  }
+  std::span<signal> between(int from, int to) {
+    const std::uint32_t index = index_.find(key(from, to));
+    return index == detail::none ? std::span<signal>() : pairs_[index].signals;
+  }
+  std::span<const signal> between(int from, int to) const {
+    const std::uint32_t index = index_.find(key(from, to));
+    return index == detail::none ? std::span<const signal>() : pairs_[index].signals;
+  }
+  std::uint64_t key(int from, int to) const noexcept {
+    return static_cast<std::uint64_t>(from) * ranks_ + static_cast<std::uint64_t>(to);
   }
 
   std::size_t ranks_ = 0;
-  std::vector<std::vector<signal>> pairs_;
+  detail::index_map index_;           ///< of pairs with signals, in `pairs_`
+  std::vector<pair_of_ranks> pairs_;  ///< only those with signals
   bool complete_ = false;
 };
 

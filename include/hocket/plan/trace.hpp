@@ -4,7 +4,8 @@
 /// with a virtual clock and a cost model, and reports each action and each message with its times.
 ///
 /// The simulation is deterministic: events at equal times are served in the order in which they were scheduled. It
-/// takes about a tenth of a microsecond per message, and memory for the messages in flight, not for the whole plan.
+/// takes about a tenth of a microsecond per message, and memory for the lanes and the messages in flight, not for the
+/// whole plan.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -12,7 +13,9 @@
 #include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/cost_model.hpp>
+#include <hocket/plan/detail/event_queue.hpp>
 #include <hocket/plan/detail/mailbox_table.hpp>
+#include <hocket/plan/detail/rank_classes.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/plan/to_string.hpp>
@@ -65,11 +68,15 @@ namespace detail {
 template <class Plan, class Observer>
 class plan_simulator {
  public:
+  /// `as` other than `none`: simulates rank 0 for all ranks.
   constexpr plan_simulator(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
-                           const cost_model& model, Observer& observer)
-      : plan_(plan), ranks_(ranks), lanes_per_rank_(plan.shape(ranks).lanes), where_(where),
-        element_bytes_(element_bytes), model_(model), observer_(observer),
-        rank_resources_(static_cast<std::size_t>(ranks)) {
+                           const cost_model& model, Observer& observer, rank_symmetry as = rank_symmetry::none)
+      : plan_(plan), ranks_(ranks), classes_(ranks, as), lanes_per_rank_(plan.shape(ranks).lanes), where_(where),
+        element_bytes_(element_bytes), model_(model), observer_(observer), rank_resources_(classes_.count()) {
+    if (rank_resources_.size() * lanes_per_rank_ >= message_bit) {
+      raise(errc::invalid_argument, "plan '" + std::string(plan.name()) + "' over " + std::to_string(ranks) +
+                                        " ranks has more lanes than the simulation can number: simulate fewer ranks");
+    }
     lanes_.resize(rank_resources_.size() * lanes_per_rank_);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].rank = static_cast<int>(i / lanes_per_rank_);
@@ -86,11 +93,9 @@ class plan_simulator {
         ready_.pop_back();
         advance(next);
       } else if (!event_queue_.empty()) {
-        std::pop_heap(event_queue_.begin(), event_queue_.end(), later{});
-        const event next = event_queue_.back();
-        event_queue_.pop_back();
-        now_ = next.time;
-        next.is_message ? arrive(next.subject) : advance(next.subject);
+        const auto [time, subject] = event_queue_.pop();
+        now_ = time;
+        (subject & message_bit) != 0 ? arrive(subject & ~message_bit) : advance(subject);
       } else {
         break;
       }
@@ -119,23 +124,7 @@ class plan_simulator {
     double processor = 0;
   };
 
-  struct event {
-    double time = 0;
-    std::uint64_t order = 0;
-    std::uint32_t subject = 0;
-    bool is_message = false;
-  };
-
-  struct later {
-    constexpr bool operator()(const event& a, const event& b) const noexcept {
-      return a.time != b.time ? a.time > b.time : a.order > b.order;
-    }
-  };
-
-  constexpr void schedule(double time, std::uint32_t subject, bool is_message) {
-    event_queue_.push_back({time, order_++, subject, is_message});
-    std::push_heap(event_queue_.begin(), event_queue_.end(), later{});
-  }
+  static constexpr std::uint32_t message_bit = std::uint32_t{1} << 31;  ///< events: lanes, or messages with this bit
 
   constexpr void wake(std::uint32_t lane) {
     if (lane != no_index) ready_.push_back(lane);
@@ -148,9 +137,9 @@ class plan_simulator {
       const action what = plan_.at(ranks_, lane.rank, lane.number, lane.next);
       check(lane, what);
       if (!can_begin(number, lane, what)) return;
-      if (lanes_per_rank_ > 1 && lane.ready > now_) return schedule(lane.ready, number, false);
+      if (lanes_per_rank_ > 1 && lane.ready > now_) return event_queue_.add(lane.ready, number);
       perform(number, lane, what);
-      if (lanes_per_rank_ > 1 && lane.next != lane.length) return schedule(lane.time, number, false);
+      if (lanes_per_rank_ > 1 && lane.next != lane.length) return event_queue_.add(lane.time, number);
     }
   }
 
@@ -163,7 +152,7 @@ class plan_simulator {
       lane.ready = std::max(lane.ready, lane.drained);
     }
     if (what.kind == action_kind::receive || what.kind == action_kind::receive_reduce) {
-      mailbox& box = mailboxes_.box(mailboxes_.find(what.peer, lane.rank, message_topic(what.channel)));
+      mailbox& box = mailboxes_.box(box_of(what.peer, lane.rank, message_topic(what.channel)));
       if (box.first == no_index) box.reader = number;
       else lane.ready = std::max(lane.ready, mailboxes_.at(box.first).arrival);
       return box.first != no_index;
@@ -177,7 +166,7 @@ class plan_simulator {
     for (; first + lane.awaited < last; ++lane.awaited) {
       const int peer = first + lane.awaited;
       if (peer == lane.rank) continue;
-      const std::uint32_t box = mailboxes_.find(peer, lane.rank, flag_topic(what.tag));
+      const std::uint32_t box = box_of(peer, lane.rank, flag_topic(what.tag));
       if (mailboxes_.box(box).first == no_index) {
         mailboxes_.box(box).reader = number;
         return false;
@@ -189,21 +178,21 @@ class plan_simulator {
 
   constexpr void perform(std::uint32_t number, lane_state& lane, const action& what) {
     const std::uint64_t bytes = where_.chunks(what.chunk, what.count).size * element_bytes_;
-    rank_resources& here = rank_resources_[static_cast<std::size_t>(lane.rank)];
+    rank_resources& here = rank_resources_[classes_.index(lane.rank)];
     const double work = model_.processor(what, static_cast<double>(bytes), ranks_);
     const double begin = work > 0 ? std::max(lane.ready, here.processor) : lane.ready;
     const double end = begin + work;
     if (work > 0) here.processor = end;
 
     if (what.kind == action_kind::receive || what.kind == action_kind::receive_reduce) {
-      const queued_message message = receive(lane, mailboxes_.find(what.peer, lane.rank, message_topic(what.channel)));
+      const queued_message message = receive(lane, box_of(what.peer, lane.rank, message_topic(what.channel)));
       drain(message.sender, end);
     } else if (what.kind == action_kind::send) {
       const double start = std::max(end, here.out);
       here.out = start + model_.port(static_cast<double>(bytes));
       ++lane.undrained;
-      const std::uint32_t box = mailboxes_.find(lane.rank, what.peer, message_topic(what.channel));
-      schedule(start, mailboxes_.write(queued_message{number, lane.next, box, no_index, bytes, start, start}), true);
+      const std::uint32_t box = box_of(lane.rank, what.peer, message_topic(what.channel));
+      event_queue_.add(start, message_bit | mailboxes_.write({number, lane.next, box, no_index, bytes, start, start}));
     } else if (what.kind == action_kind::signal || what.kind == action_kind::push) {
       raise_flags(number, lane, what, end);
     }
@@ -218,7 +207,7 @@ class plan_simulator {
     const int last = what.peer == all_peers ? ranks_ : what.peer + 1;
     for (int peer = first; peer < last; ++peer) {
       if (peer == lane.rank) continue;
-      const std::uint32_t box = mailboxes_.find(lane.rank, peer, flag_topic(what.tag));
+      const std::uint32_t box = box_of(lane.rank, peer, flag_topic(what.tag));
       wake(mailboxes_.deliver(
           mailboxes_.write(queued_message{number, lane.next, box, no_index, 0, end, end + model_.flag_latency})));
     }
@@ -227,19 +216,24 @@ class plan_simulator {
   /// Handles a message that the sender's port begins to send: reserves the receiver's port, and computes the arrival.
   constexpr void arrive(std::uint32_t index) {
     queued_message& message = mailboxes_.at(index);
-    double& port = rank_resources_[static_cast<std::size_t>(mailboxes_.box(message.box).to)].in;
+    double& port = rank_resources_[classes_.index(mailboxes_.box(message.box).to)].in;
     const double begin = std::max(now_, port);
     message.arrival = begin + model_.message(static_cast<double>(message.bytes));
     port = begin + model_.port(static_cast<double>(message.bytes));
     wake(mailboxes_.deliver(index));
   }
 
+  constexpr std::uint32_t box_of(int from, int to, std::uint32_t topic) {
+    const route through = classes_.route_of(from, to);
+    return mailboxes_.find(through.from, through.to, topic);
+  }
+
   constexpr queued_message receive(const lane_state& lane, std::uint32_t box) {
+    const bool flag = is_flag(mailboxes_.box(box).topic);
     const queued_message content = mailboxes_.pop(box);
     const lane_state& sender = lanes_[content.sender];
     observer_.transferred(timed_transfer{sender.rank, sender.number, content.index, lane.rank, lane.number, lane.next,
-                                         is_flag(mailboxes_.box(box).topic), content.bytes, content.start,
-                                         content.arrival});
+                                         flag, content.bytes, content.start, content.arrival});
     return content;
   }
 
@@ -278,6 +272,7 @@ class plan_simulator {
 
   const Plan& plan_;
   int ranks_;
+  rank_classes classes_;
   unsigned lanes_per_rank_;
   layout where_;
   std::size_t element_bytes_;
@@ -287,8 +282,7 @@ class plan_simulator {
   std::vector<rank_resources> rank_resources_;
   mailbox_table mailboxes_;
   std::vector<std::uint32_t> ready_;  ///< lanes that can continue now
-  std::vector<event> event_queue_;    ///< heap, earliest event first
-  std::uint64_t order_ = 0;
+  event_queue event_queue_;
   double now_ = 0;
 };
 
@@ -298,16 +292,16 @@ class plan_simulator {
 template <algorithm Plan>
 constexpr layout layout_of(const Plan& plan, int ranks, std::size_t bytes) {
   const auto blocks = static_cast<std::uint32_t>(plan.collective().blocks(ranks));
-  return {(bytes + blocks - 1) / blocks, blocks, plan.shape(ranks).chunks_per_block};
+  return {bytes / blocks + (bytes % blocks != 0 ? 1 : 0), blocks, plan.shape(ranks).chunks_per_block};
 }
 
 namespace detail {
 
 /// Checks the arguments of `trace` and `price` that do not depend on the plan's actions.
 constexpr void check_simulation_arguments(const char* plan, int ranks, const cost_model& model) {
-  if (ranks < 1) {
+  if (ranks < 1 || ranks > most_ranks) {
     raise(errc::invalid_argument, "plan '" + std::string(plan) + "' over " + std::to_string(ranks) +
-                                      " ranks: the number of ranks must be at least 1");
+                                      " ranks: the number of ranks must be from 1 to " + std::to_string(most_ranks));
   }
   if (const char* const why = model.invalid_member(); why != nullptr) {
     raise(errc::invalid_argument, "the cost model is invalid: " + std::string(why));
@@ -317,10 +311,11 @@ constexpr void check_simulation_arguments(const char* plan, int ranks, const cos
 }  // namespace detail
 
 /// Calls `observer.performed(timed_action)` for each action and `observer.transferred(timed_transfer)` for each message
-/// and flag. A transfer is reported after the action that sends it and before the action that receives it. Actions of
+/// and flag, of all ranks. A transfer is reported after the action that sends it and before the action that receives it. Actions of
 /// one lane are reported in order; across lanes the order is a possible order of execution, not the order of times.
 /// Raises errc::invalid_argument if the plan does not complete or names peers or chunks that do not exist, if `ranks`
-/// is less than 1, or if the cost model is invalid.
+/// is less than 1 or more than `most_ranks`, or if the cost model is invalid. Takes the steps of all ranks: `action_count`
+/// in plan/proof_size.hpp tells how many these are.
 template <algorithm Plan, class Observer>
 constexpr void trace(const Plan& plan, int ranks, const layout& where, std::size_t element_bytes,
                      const cost_model& model, Observer&& observer) {

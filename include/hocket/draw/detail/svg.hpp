@@ -67,7 +67,7 @@ inline std::string time_text(double seconds) {
 }
 
 inline std::string bytes_text(std::uint64_t bytes) {
-  constexpr const char* names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr const char* names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < std::size(names); ++unit) value /= 1024;

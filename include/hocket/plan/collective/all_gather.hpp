@@ -12,7 +12,9 @@ namespace plan {
 struct ring_all_gather {
   static constexpr const char* name() noexcept { return "ring"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept {
+    return {.chunks_per_block = 1, .symmetry = rank_symmetry::rotation};
+  }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
     return 1 + 2 * static_cast<unsigned>(ranks - 1);
@@ -42,7 +44,9 @@ struct ring_all_gather {
 struct pairwise_all_gather {
   static constexpr const char* name() noexcept { return "pairwise"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept {
+    return {.chunks_per_block = 1, .symmetry = rank_symmetry::rotation};
+  }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
     return 1 + 2 * static_cast<unsigned>(ranks - 1);
@@ -67,7 +71,9 @@ struct pairwise_all_gather {
 struct direct_all_gather {
   static constexpr const char* name() noexcept { return "direct"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_gather, 0}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1, .peer_pointers = true}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept {
+    return {.chunks_per_block = 1, .peer_pointers = true, .symmetry = rank_symmetry::rotation};
+  }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
     return ranks == 1 ? 1U : static_cast<unsigned>(ranks) + 4U;

@@ -20,7 +20,7 @@ struct pairwise_all_to_all {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_to_all, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
-    return {.chunks_per_block = 1, .scratch = in_place && ranks > 1 ? 1U : 0U};
+    return {.chunks_per_block = 1, .scratch = in_place && ranks > 1 ? 1U : 0U, .symmetry = rank_symmetry::exchange};
   }
 
   constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) const noexcept {
@@ -73,8 +73,10 @@ struct direct_all_to_all {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_to_all, 0}; }
 
   constexpr plan::shape shape(int ranks) const noexcept {
-    return {
-        .chunks_per_block = 1, .scratch = in_place ? static_cast<std::uint32_t>(ranks - 1) : 0U, .peer_pointers = true};
+    return {.chunks_per_block = 1,
+            .scratch = in_place ? static_cast<std::uint32_t>(ranks - 1) : 0U,
+            .peer_pointers = true,
+            .symmetry = rank_symmetry::rotation};
   }
 
   constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) const noexcept {

@@ -15,7 +15,9 @@ namespace plan {
 struct dissemination_barrier {
   static constexpr const char* name() noexcept { return "dissemination"; }
   static constexpr plan::collective collective() noexcept { return {collective_kind::barrier, 0}; }
-  static constexpr plan::shape shape(int /*ranks*/) noexcept { return {.chunks_per_block = 1}; }
+  static constexpr plan::shape shape(int /*ranks*/) noexcept {
+    return {.chunks_per_block = 1, .symmetry = rank_symmetry::rotation};
+  }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
     return 2 * static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks - 1)));
@@ -23,8 +25,8 @@ struct dissemination_barrier {
 
   static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {
     const int distance = 1 << (i / 2);
-    if (i % 2 == 0) return send(distance < ranks - rank ? rank + distance : rank + distance - ranks, {0, 0}, {});
-    return receive(rank >= distance ? rank - distance : rank - distance + ranks, {0, 0}, {});
+    if (i % 2 == 0) return send(distance < ranks - rank ? rank + distance : rank - (ranks - distance), {0, 0}, {});
+    return receive(rank >= distance ? rank - distance : rank + (ranks - distance), {0, 0}, {});
   }
 };
 

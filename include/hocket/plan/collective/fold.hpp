@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/plan/symmetry.hpp>
 
 #include <bit>
 
@@ -22,6 +23,11 @@ class fold {
   constexpr int members() const noexcept { return members_; }
   /// log2 of the number of members.
   constexpr int steps() const noexcept { return std::countr_zero(static_cast<unsigned>(members_)); }
+
+  /// If no rank sits out, members meet those whose numbers differ in one bit.
+  constexpr rank_symmetry symmetry() const noexcept {
+    return extra_ == 0 ? rank_symmetry::exclusive_or : rank_symmetry::none;
+  }
 
   constexpr bool paired() const noexcept { return rank_ < 2 * extra_; }
   constexpr bool is_folded() const noexcept { return paired() && rank_ % 2 == 0; }

@@ -20,8 +20,10 @@ struct halving_doubling {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.chunks_per_block = static_cast<std::uint32_t>(detail::fold(ranks, 0).members()),
-            .order = combination_order::fixed_tree};
+    const detail::fold all(ranks, 0);
+    return {.chunks_per_block = static_cast<std::uint32_t>(all.members()),
+            .order = combination_order::fixed_tree,
+            .symmetry = all.symmetry()};
   }
 
   static constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) noexcept {

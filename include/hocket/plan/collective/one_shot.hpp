@@ -20,7 +20,8 @@ struct one_shot {
     return {.chunks_per_block = 1,
             .scratch = in_place && ranks > 1 ? 1U : 0U,
             .peer_pointers = true,
-            .order = combination_order::fixed_tree};
+            .order = combination_order::fixed_tree,
+            .symmetry = rank_symmetry::rotation};
   }
 
   constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) const noexcept {

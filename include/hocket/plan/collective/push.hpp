@@ -15,7 +15,10 @@ struct push_all_reduce {
   static constexpr plan::collective collective() noexcept { return {collective_kind::all_reduce, 0}; }
 
   static constexpr plan::shape shape(int /*ranks*/) noexcept {
-    return {.chunks_per_block = 1, .peer_pointers = true, .order = combination_order::fixed_tree};
+    return {.chunks_per_block = 1,
+            .peer_pointers = true,
+            .order = combination_order::fixed_tree,
+            .symmetry = rank_symmetry::rotation};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept { return ranks == 1 ? 1 : 3; }

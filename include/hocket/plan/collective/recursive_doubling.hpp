@@ -25,7 +25,8 @@ struct recursive_doubling {
             .scratch = ranks == 1   ? 0U
                        : ranks == 2 ? (in_place ? 1U : 0U)
                                     : 2U,
-            .order = combination_order::fixed_tree};
+            .order = combination_order::fixed_tree,
+            .symmetry = detail::fold(ranks, 0).symmetry()};
   }
 
   constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) const noexcept {

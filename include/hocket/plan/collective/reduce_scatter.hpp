@@ -21,7 +21,8 @@ struct ring_reduce_scatter {
             .scratch = ranks <= 2   ? 0U
                        : ranks == 3 ? 1U
                                     : 2U,
-            .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::any_order};
+            .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::any_order,
+            .symmetry = rank_symmetry::rotation};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
@@ -61,7 +62,9 @@ struct pairwise_reduce_scatter {
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int ranks) noexcept {
-    return {.chunks_per_block = 1, .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::rank_order};
+    return {.chunks_per_block = 1,
+            .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::rank_order,
+            .symmetry = ranks == 1 ? rank_symmetry::rotation : rank_symmetry::rotated_sends};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
@@ -97,7 +100,8 @@ struct recursive_halving_reduce_scatter {
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.chunks_per_block = 1,
             .scratch = ranks <= 2 ? 0U : static_cast<std::uint32_t>(ranks),
-            .order = combination_order::fixed_tree};
+            .order = combination_order::fixed_tree,
+            .symmetry = detail::fold(ranks, 0).symmetry()};
   }
 
   static constexpr unsigned length(int ranks, int rank, unsigned /*lane*/) noexcept {
@@ -189,7 +193,10 @@ struct direct_reduce_scatter {
   static constexpr plan::collective collective() noexcept { return {collective_kind::reduce_scatter, 0}; }
 
   static constexpr plan::shape shape(int /*ranks*/) noexcept {
-    return {.chunks_per_block = 1, .peer_pointers = true, .order = combination_order::fixed_tree};
+    return {.chunks_per_block = 1,
+            .peer_pointers = true,
+            .order = combination_order::fixed_tree,
+            .symmetry = rank_symmetry::rotation};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept { return ranks == 1 ? 1 : 5; }

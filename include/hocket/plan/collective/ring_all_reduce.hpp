@@ -19,7 +19,8 @@ struct ring_all_reduce {
 
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.chunks_per_block = static_cast<std::uint32_t>(ranks),
-            .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::any_order};
+            .order = ranks <= 2 ? combination_order::fixed_tree : combination_order::any_order,
+            .symmetry = rank_symmetry::rotation};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {

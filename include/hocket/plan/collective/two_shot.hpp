@@ -18,7 +18,8 @@ struct two_shot {
   static constexpr plan::shape shape(int ranks) noexcept {
     return {.chunks_per_block = static_cast<std::uint32_t>(ranks),
             .peer_pointers = true,
-            .order = combination_order::fixed_tree};
+            .order = combination_order::fixed_tree,
+            .symmetry = rank_symmetry::rotation};
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {

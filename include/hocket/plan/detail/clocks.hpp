@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -36,22 +35,24 @@ class clocks {
     return rows_[at(lane, past.lane)] > past.position;
   }
 
-  /// Stores what `lane` knows now; returns the number with which `learn` gives this knowledge to another lane.
-  constexpr std::uint32_t keep(std::uint32_t lane) {
+  /// Stores what `lane` knows now; returns the number with which `learn` gives this knowledge to another lane. After
+  /// `readers` calls of `learn` the number is invalid: memory grows with what is in flight, not with the whole plan.
+  constexpr std::uint32_t keep(std::uint32_t lane, std::uint32_t readers) {
+    const std::uint32_t number = free_number();
     const std::uint32_t* mine = rows_.data() + at(lane, 0);
-    buffer<std::uint32_t> copy(width_);
-    std::uint32_t* kept = copy.data();
+    std::uint32_t* kept = kept_[number].row.data();
     for (std::uint32_t i = 0; i < width_; ++i) kept[i] = mine[i];
-    kept_.push_back(std::move(copy));
-    return static_cast<std::uint32_t>(kept_.size() - 1);
+    kept_[number].readers = readers;
+    return number;
   }
 
-  constexpr void learn(std::uint32_t lane, std::uint32_t kept) noexcept {
+  constexpr void learn(std::uint32_t lane, std::uint32_t kept) {
     std::uint32_t* mine = rows_.data() + at(lane, 0);
-    const std::uint32_t* theirs = kept_[kept].data();
+    const std::uint32_t* theirs = kept_[kept].row.data();
     for (std::uint32_t i = 0; i < width_; ++i) {
       if (theirs[i] > mine[i]) mine[i] = theirs[i];
     }
+    if (kept_[kept].readers != 0 && --kept_[kept].readers == 0) free_.push_back(kept);
   }
 
  private:
@@ -59,9 +60,25 @@ class clocks {
     return std::size_t{lane} * width_ + other;
   }
 
+  struct knowledge {
+    buffer<std::uint32_t> row;
+    std::uint32_t readers = 0;  ///< calls of `learn` that are to come
+  };
+
+  constexpr std::uint32_t free_number() {
+    if (free_.empty()) {
+      kept_.push_back({buffer<std::uint32_t>(width_)});
+      return static_cast<std::uint32_t>(kept_.size() - 1);
+    }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    return number;
+  }
+
   std::uint32_t width_;
   buffer<std::uint32_t> rows_;
-  std::vector<buffer<std::uint32_t>> kept_;
+  std::vector<knowledge> kept_;
+  std::vector<std::uint32_t> free_;
 };
 
 }  // namespace plan::detail

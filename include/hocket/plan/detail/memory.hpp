@@ -117,6 +117,9 @@ class memory {
     return {};
   }
 
+  /// Bytes for one chunk or slot of a rank.
+  static constexpr std::size_t cell_bytes() noexcept { return sizeof(cell); }
+
  private:
   struct cell {
     std::uint32_t value = none;

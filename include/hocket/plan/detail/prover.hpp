@@ -9,6 +9,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/plan/detail/outcome.hpp>
+#include <hocket/plan/detail/symmetric_form.hpp>
 #include <hocket/plan/detail/well_formed.hpp>
 
 #include <cstdint>
@@ -25,6 +26,7 @@ class prover : private outcome {
     if (well_formed()) {
       fill_memory();
       if (run_lanes() && signals_waited_for() && ends_in_time()) check_postcondition();
+      if (result_.what == violation::none) check_symmetry();
     }
     result_.ok = result_.what == violation::none;
     return result_;
@@ -43,6 +45,11 @@ class prover : private outcome {
       }
     }
     return true;
+  }
+
+  constexpr void check_symmetry() {
+    const asymmetry odd = symmetric_form(table_).first();
+    if (odd.found) fail(violation::symmetry_overclaimed, {odd.lane, odd.position});
   }
 
   constexpr void fill_memory() {

@@ -67,7 +67,7 @@ class traffic : public workspace {
     if (!gather(now, rank, a, number)) return progress::failed;
     in_flight_.push_back({.sent = now,
                           .received = {},
-                          .knowledge = known_.keep(now.lane),
+                          .knowledge = known_.keep(now.lane, 1),
                           .first_value = static_cast<std::uint32_t>(carried_.size()),
                           .chunk = a.chunk,
                           .count = a.count});
@@ -129,7 +129,8 @@ class traffic : public workspace {
   constexpr progress raise_signal(event now, const action& a) {
     const int rank = table_.rank_of(now.lane);
     if (a.kind == action_kind::push && !gather(now, rank, a)) return progress::failed;
-    const std::uint32_t knowledge = known_.keep(now.lane);
+    const std::uint32_t readers = a.peer == all_peers ? static_cast<std::uint32_t>(table_.ranks - 1) : 1;
+    const std::uint32_t knowledge = known_.keep(now.lane, readers);
     return for_each_peer(rank, a, [&](int peer) {
       std::uint32_t& index = signal_index_[signal_key(rank, peer, a)];
       if (index != none) return fail(violation::tag_reused, now, signals_[index].sent);
