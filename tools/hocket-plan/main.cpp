@@ -3,6 +3,7 @@
 /// hocket-plan inspects algorithms and schedules without running them. It lists, prints, draws, proves and prices them,
 /// and compares pipeline schedules in one table. See `hocket-plan --help`.
 #include "collectives.hpp"
+#include "limits.hpp"
 #include "pipelines.hpp"
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -27,12 +29,15 @@ void list() {
 
 /// Adds the options that all pipeline commands share.
 void add_sizes(CLI::App& command, plans::pipeline_request& wanted) {
-  command.add_option("-P,--ranks", wanted.ranks, "ranks")->capture_default_str();
-  command.add_option("-M,--microbatches", wanted.microbatches, "microbatches")->capture_default_str();
+  const CLI::Validator positive = plans::whole_number(1, plans::most_pipeline_number);
+  command.add_option("-P,--ranks", wanted.ranks, "ranks")->check(positive)->capture_default_str();
+  command.add_option("-M,--microbatches", wanted.microbatches, "microbatches")->check(positive)->capture_default_str();
   command.add_option("-v,--stages-per-rank", wanted.stages_per_rank, "for schedules with a variable number")
+      ->check(positive)
       ->capture_default_str();
-  command.add_option("--group", wanted.group,
-                     "microbatches that pass a stage before the rank's next stage; 0: default");
+  command
+      .add_option("--group", wanted.group, "microbatches that pass a stage before the rank's next stage; 0: default")
+      ->check(plans::whole_number(0, plans::most_pipeline_number));
   command
       .add_option("--times", wanted.times, "forward, input gradient and weight gradient of a rank's share of the model")
       ->delimiter(',')
@@ -93,23 +98,43 @@ int main(int count, char** arguments) {
 
   CLI::App* const collective_command = app.add_subcommand("collective", "proves and prices an algorithm, and shows it");
   collective_command->add_option("NAME", algorithm.name, "a name from `hocket-plan list`")->required();
-  collective_command->add_option("-P,--ranks", algorithm.ranks, "ranks")->capture_default_str();
-  collective_command->add_option("--root", algorithm.root, "root of broadcasts")->capture_default_str();
+  collective_command->add_option("-P,--ranks", algorithm.ranks, "ranks")
+      ->check(plans::whole_number(1, plans::most_ranks))
+      ->capture_default_str();
+  collective_command->add_option("--root", algorithm.root, "root of broadcasts")
+      ->check(plans::whole_number(0, plans::most_ranks - 1))
+      ->capture_default_str();
   collective_command->add_option("--bytes", algorithm.bytes, "size of the vector, such as 1000 or 1MiB")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(plans::size_in_bytes(plans::most_bytes, "1PiB"))
       ->default_str("1MiB");
   collective_command->add_option("--latency", algorithm.machine.latency, "latency of a message, in seconds")
       ->capture_default_str();
   collective_command->add_option("--seconds-per-byte", algorithm.machine.seconds_per_byte, "time per byte of a message")
       ->capture_default_str();
+  collective_command
+      ->add_option("--most-actions", algorithm.most_actions,
+                   "simulate all ranks for an exact price, if they do not correspond to each other, up to this many "
+                   "actions; a million takes up to a second")
+      ->check(plans::whole_number(1, plans::most_simulated_actions))
+      ->capture_default_str();
+  collective_command->add_flag("--no-proof", algorithm.price_alone,
+                               "only price it, which is fast for any number of ranks");
+  collective_command
+      ->add_option("--most-memory", algorithm.most_memory,
+                   "do not attempt a proof that needs more memory than this: that is the case for most algorithms from "
+                   "some thousands of ranks on")
+      ->transform(plans::size_in_bytes(plans::most_bytes, "1PiB"))
+      ->default_str("1GiB");
   collective_command->add_flag("--print", algorithm.print, "print the actions of each rank in words");
   collective_command->add_flag("--draw", algorithm.draw, "draw it as text");
   collective_command->add_option("--svg", algorithm.svg, "write an SVG drawing to this file");
   app.footer(
-      "Exit status: 0 if the proofs succeed, 1 if one fails, 2 if the arguments are wrong.\n\n"
+      "Exit status: 0 if the proofs succeed or none is requested, 1 if one fails or is not attempted, 2 if the "
+      "arguments are wrong.\n\n"
       "  hocket-plan compare -P 8 -M 32 --times 1,1.3,0.7 --hop 0.1\n"
       "  hocket-plan pipeline zero_bubble_v -P 4 -M 8 --draw --svg zero_bubble_v.svg\n"
-      "  hocket-plan collective ring_all_reduce -P 4 --draw");
+      "  hocket-plan collective ring_all_reduce -P 4 --draw\n"
+      "  hocket-plan collective ring_all_reduce -P 1000000 --no-proof");
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& problem) {
@@ -123,6 +148,10 @@ int main(int count, char** arguments) {
     if (compare_command->parsed()) plans::compare_pipelines(schedule);
     if (collective_command->parsed()) proven = plans::show_collective(algorithm);
     return proven ? 0 : not_proven;
+  } catch (const std::bad_alloc&) {
+    std::cout.flush();
+    std::fputs("hocket-plan: there is not enough memory: choose fewer --ranks, or less to show\n", stderr);
+    return bad_usage;
   } catch (const std::exception& problem) {
     std::cout.flush();
     std::fprintf(stderr, "hocket-plan: %s\n", problem.what());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "files.hpp"
+#include "limits.hpp"
 #include "note.hpp"
 
 #include <hocket/core/error.hpp>
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <sstream>
@@ -192,6 +194,13 @@ inline void refuse_ignored(const pipeline_request& wanted, const std::vector<std
 
 /// Throws if no schedule can be made or priced with these options.
 inline void require_sense(const pipeline_request& wanted) {
+  const auto ranks = static_cast<std::uint64_t>(wanted.ranks);
+  const auto microbatches = static_cast<std::uint64_t>(wanted.microbatches);
+  const auto stages = static_cast<std::uint64_t>(wanted.stages_per_rank);
+  if (ranks * stages > most_pipeline_number || ranks * stages * microbatches > most_pipeline_tasks) {
+    throw usage_error("--ranks times --stages-per-rank must be at most " + std::to_string(most_pipeline_number) +
+                      ", and at most " + std::to_string(most_pipeline_tasks) + " if multiplied by --microbatches");
+  }
   costs_of(wanted, 1);
   if (!(wanted.most_activations >= 0)) throw usage_error("--most-activations must be a number of at least 0");
 }
@@ -350,11 +359,6 @@ inline void compare_pipelines(const pipeline_request& wanted) {
     } catch (const hocket::error& problem) {
       refused.push_back(std::string(each.name) + ": " + problem.reason());
     }
-  }
-  if (lines.empty()) {
-    std::string reasons;
-    for (const std::string& each : refused) reasons += "\n  " + each;
-    throw usage_error("there is no schedule to compare:" + reasons);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const line& a, const line& b) { return a.makespan < b.makespan; });
   std::size_t width = 8;
