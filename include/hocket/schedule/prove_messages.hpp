@@ -41,7 +41,7 @@ class message_prover {
         places_(static_cast<std::size_t>(task_kinds) * static_cast<std::size_t>(plan.stages()) *
                     static_cast<std::size_t>(plan.microbatches),
                 absent),
-        in_flight_(plan.rows.size() * plan.rows.size(), 0) {}
+        in_flight_(is_counted(capacity) ? plan.rows.size() * plan.rows.size() : 0, 0) {}
 
   constexpr schedule_proof prove() {
     if (plan_.rows.size() != static_cast<std::size_t>(plan_.ranks()))
@@ -59,6 +59,9 @@ class message_prover {
 
  private:
   static constexpr std::uint32_t absent = std::numeric_limits<std::uint32_t>::max();
+
+  /// Returns whether the messages in flight are counted; a table of all pairs of ranks is then needed.
+  static constexpr bool is_counted(int capacity) noexcept { return capacity > 0 && capacity != unbounded; }
 
   constexpr bool failed() const noexcept { return found_.what != schedule_violation::none; }
 
@@ -174,9 +177,9 @@ class message_prover {
   constexpr void run() {
     for (bool moved = true; moved;) {
       moved = false;
-      for (int rank = 0; rank < plan_.ranks(); ++rank) {
-        while (!at_end(rank) && complete_next(rank)) moved = true;
-      }
+      // Results pass upwards and gradients downwards: in one direction alone, each turn would move the others by a rank.
+      for (int rank = 0; rank < plan_.ranks(); ++rank) moved = complete_all(rank) || moved;
+      for (int rank = plan_.ranks() - 1; rank >= 0; --rank) moved = complete_all(rank) || moved;
     }
     for (int rank = 0; rank < plan_.ranks(); ++rank) {
       if (!at_end(rank)) return explain(rank);
@@ -184,6 +187,13 @@ class message_prover {
   }
 
   constexpr bool at_end(int rank) const { return next_[static_cast<std::size_t>(rank)] == plan_.of(rank).size(); }
+
+  /// Completes the actions of `rank` until one has to wait; returns whether any did.
+  constexpr bool complete_all(int rank) {
+    bool moved = false;
+    while (!at_end(rank) && complete_next(rank)) moved = true;
+    return moved;
+  }
 
   constexpr bool complete_next(int rank) {
     const schedule_action what = next_step(rank).what;
