@@ -51,7 +51,7 @@ class mailbox_table {
   constexpr mailbox& box(std::uint32_t index) { return boxes_[index]; }
   constexpr queued_message& at(std::uint32_t index) { return messages_[index]; }
 
-  /// Returns the mailbox, which is made if it does not exist. Whoever finds an empty one must write or wait.
+  /// Returns the mailbox, which is made if it does not exist. The caller that finds an empty one must write or wait.
   constexpr std::uint32_t find(int from, int to, std::uint32_t topic) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     std::uint32_t& found = slots_[slot_of(from, to, topic)];
