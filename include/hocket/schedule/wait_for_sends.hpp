@@ -25,7 +25,7 @@ constexpr schedule_action wait_of(const task& send) noexcept {
   return {{waits, send.stage, send.microbatch}, {}};
 }
 
-/// Rewrites one row. The messages that a stage sends in one direction use `buffers` buffers in turn.
+/// Rewrites rows, one after the other. The messages that a stage sends in one direction use `buffers` buffers in turn.
 class wait_writer {
  public:
   constexpr wait_writer(int stages, std::size_t buffers)
@@ -38,7 +38,7 @@ class wait_writer {
       if (is_send(each.first.kind)) sends_of(each.first).push_back(made_.size() - 1);
     }
     wait_for_all();
-    return std::move(made_);
+    return std::exchange(made_, {});
   }
 
  private:
@@ -69,6 +69,9 @@ class wait_writer {
         made_.push_back(last);
       }
     }
+    for (std::size_t i = 0; i < end; ++i) {
+      if (is_send(made_[i].first.kind)) sends_of(made_[i].first).clear();
+    }
   }
 
   /// Returns the sends that have no wait yet, of the stage and direction of `send`, as positions in the new row.
@@ -77,7 +80,7 @@ class wait_writer {
   }
 
   std::size_t buffers_;
-  std::vector<std::vector<std::size_t>> unfinished_;
+  std::vector<std::vector<std::size_t>> unfinished_;  ///< by stage and direction; empty between two rows
   row made_;
 };
 
@@ -91,9 +94,8 @@ constexpr schedule wait_for_sends(schedule plan, int buffers = 2) {
     raise(errc::invalid_argument,
           "wait_for_sends needs at least one buffer for what a stage sends; found " + std::to_string(buffers));
   }
-  for (row& actions : plan.rows) {
-    actions = detail::wait_writer(plan.stages(), static_cast<std::size_t>(buffers)).write(actions);
-  }
+  detail::wait_writer writer(plan.stages(), static_cast<std::size_t>(buffers));
+  for (row& actions : plan.rows) actions = writer.write(actions);
   return plan;
 }
 
