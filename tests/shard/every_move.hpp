@@ -43,16 +43,18 @@ class every_move {
     std::size_t collectives = 0;
   };
 
-  /// Returns the cheapest sequence of up to seven moves from `from` to each state.
+  /// Returns the cheapest sequence of up to seven moves from `from` to each state. Adds sums only if `from` has some.
   std::vector<cheapest> find(std::size_t from) const {
     std::vector<cheapest> best(states_.size());
     best[from] = {0, 0};
+    const bool has_sums = std::any_of(states_[from].begin(), states_[from].end(), [](auto at) { return at.partial(); });
     for (int moves = 0; moves < 7; ++moves) {
       const std::vector<cheapest> shorter = best;
       for (std::size_t at = 0; at < states_.size(); ++at) {
         for (std::size_t to = 0; to < states_.size(); ++to) {
           const priced move = prices_[at * states_.size() + to];
           if (shorter[at].seconds >= impossible || move.seconds >= impossible) continue;
+          if (move.adds && !has_sums) continue;
           const double seconds = shorter[at].seconds + move.seconds;
           const std::size_t collectives = shorter[at].collectives + (move.communicates ? 1U : 0U);
           const bool as_cheap = seconds <= best[to].seconds * (1 + 1e-9) && seconds >= best[to].seconds * (1 - 1e-9);
@@ -72,6 +74,7 @@ class every_move {
   struct priced {
     double seconds = impossible;
     bool communicates = false;
+    bool adds = false;
   };
 
   extents_type coordinates_of(int rank) const {
@@ -118,49 +121,72 @@ class every_move {
     for (std::size_t a = 0; a < Axes; ++a) {
       if ((changed >> a & 1U) == 0) continue;
       partial_before = partial_before && from[a].partial();
-      partial_after = partial_after && to[a].partial() && from[a].whole();
+      partial_after = partial_after && to[a].partial() && !from[a].partial();
       some_partial = some_partial || from[a].partial() || to[a].partial();
     }
-    const double copied = static_cast<double>(largest(to)) * element_bytes_ * hocket::move_costs().copy_per_byte;
-    if (partial_after) return {copied, false};
+    const double copied = handled(largest(to));
+    if (partial_after) return puts_each_element_once(changed, from, to) ? priced{copied, false} : priced{};
     if (some_partial && !partial_before) return {};
     if (partial_before && group != changed) return {};
-    if (partial_before) return reduction(group, from, to, copied);
+    if (partial_before) return reduction(group, from, to);
     return movement(group, from, to, copied);
   }
 
+  /// Returns whether, in each group, each element of a rank's new part is on exactly one rank, copies not counted.
+  bool puts_each_element_once(unsigned group, const state& from, const state& to) const {
+    for (std::size_t rank = 0; rank < coordinates_.size(); ++rank) {
+      const rank_box whole = part(to, rank);
+      std::size_t found = 0;
+      for (const std::size_t member : members(group, rank)) {
+        bool first = true;
+        for (std::size_t a = 0; a < Axes; ++a) {
+          first = first && ((group >> a & 1U) == 0 || !from[a].whole() || coordinates_[member][a] == 0);
+        }
+        if (!first) continue;
+        const rank_box own = part(from, member);
+        if (hocket::intersection(own, whole).volume() != own.volume()) return false;
+        found += own.volume();
+      }
+      if (found != whole.volume()) return false;
+    }
+    return true;
+  }
+
   /// Sums over the ranks of each group: each rank gets the whole sum, or a part of it.
-  priced reduction(unsigned group, const state& from, const state& to, double copied) const {
-    const std::size_t ranks = members(group, 0).size();
-    std::size_t total = 0;
+  priced reduction(unsigned group, const state& from, const state& to) const {
     bool everything = true;
     bool shared_out = true;
+    std::size_t ranks = 0;
+    std::size_t longest = 0;
     for (std::size_t rank = 0; rank < coordinates_.size(); ++rank) {
       const rank_box own = part(from, rank);
+      const std::vector<std::size_t> all = members(group, rank);
+      ranks = all.size();
       std::size_t sum = 0;
-      for (const std::size_t member : members(group, rank)) {
+      for (const std::size_t member : all) {
         const rank_box theirs = part(to, member);
         if (part(from, member) != own) return {};
         everything = everything && theirs == own;
         shared_out = shared_out && hocket::intersection(theirs, own).volume() == theirs.volume();
         sum += theirs.volume();
+        longest = std::max(longest, theirs.volume());
       }
       shared_out = shared_out && sum == own.volume();
     }
     bool whole = true;
-    for (std::size_t a = 0; a < Axes; ++a) whole = whole && ((group >> a & 1U) == 0 || to[a].whole());
-    const std::size_t volume = part(from, 0).volume();
-    if (everything && whole) {
-      total = 2 * (ranks - 1) * volume;
-    } else if (shared_out && !whole) {
-      for (std::size_t a = 0; a < Axes; ++a) {
-        if ((group >> a & 1U) != 0 && !to[a].sharded()) return {};
-      }
-      total = (ranks - 1) * volume;
-    } else {
-      return {};
+    bool cut = true;
+    for (std::size_t a = 0; a < Axes; ++a) {
+      whole = whole && ((group >> a & 1U) == 0 || to[a].whole());
+      cut = cut && ((group >> a & 1U) == 0 || to[a].sharded());
     }
-    return {copied + collective(ranks, static_cast<double>(total) / static_cast<double>(ranks)), true};
+    const std::size_t volume = largest(from);
+    if (everything && whole) {
+      const std::size_t share = (ranks - 1) * ((volume + ranks - 1) / ranks);
+      return {handled(share + volume) + collective(ranks, static_cast<double>(2 * share)), true, true};
+    }
+    if (!shared_out || !cut) return {};
+    const std::size_t received = (ranks - 1) * longest;
+    return {handled(received) + collective(ranks, static_cast<double>(received)), true, true};
   }
 
   /// Moves elements from the ranks that have them to the ranks that need them.
@@ -190,6 +216,11 @@ class every_move {
       slices = slices && (from[a] == to[a] || (from[a].whole() && to[a].sharded()));
     if (slices && at_hand) return {copied, false};
     return {copied + collective(members(group, 0).size(), static_cast<double>(most)), group != 0};
+  }
+
+  /// Time in which a rank copies or combines `elements` elements.
+  double handled(std::size_t elements) const {
+    return static_cast<double>(elements) * element_bytes_ * hocket::move_costs().copy_per_byte;
   }
 
   /// Cost of a collective; `received`: number of elements received by the rank that receives most.

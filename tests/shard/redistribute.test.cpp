@@ -187,6 +187,56 @@ TEST_CASE("a sharded and partial tensor on 16 ranks along four axes is redistrib
   });
 }
 
+namespace {
+
+/// Redistributes slices to sums, and compares the sum over the ranks with the whole; `Mesh` and `Extents` determine
+/// whether the compiler plans it. Checks whether a rank has sent or read anything.
+template <class Extents, class Dp, class Tp, class ToDp, class ToTp, class Mesh>
+void make_sums(thread_rank& me, const Mesh& ranks, bool communicates, const char* what) {
+  me.at([&] { return what; });
+  hocket::tensor<double, Extents, Mesh, on<"dp", Dp>, on<"tp", Tp>> x = [&] {
+    if constexpr (Extents::dynamic_rank == 0) {
+      return decltype(x)(ranks);
+    } else {
+      return decltype(x)(ranks, {7});
+    }
+  }();
+  hocket::fill(x, value_at);
+  const auto bytes = [&] {
+    const auto& all = ranks.all().traffic();
+    const auto& dp = ranks.template along<"dp">().traffic();
+    const auto& tp = ranks.template along<"tp">().traffic();
+    return all.sent + all.read + dp.sent + dp.read + tp.sent + tp.read;
+  };
+  const auto before = bytes();
+  const auto sums = hocket::redistribute<on<"dp", ToDp>, on<"tp", ToTp>>(x);
+  if (!communicates) me.check(bytes() == before, "slices were sent");
+  const auto whole = hocket::redistribute<hocket::elsewhere<replicated>>(sums);
+  hocket::for_each_index(whole.part().size,
+                         [&](const auto& at) { me.check(whole.local()[at] == value_at(at), "wrong sum"); });
+}
+
+template <class Extents, class Mesh>
+void make_all_sums(thread_rank& me, const Mesh& ranks) {
+  using sums = partial<sum>;
+  make_sums<Extents, shard<0>, replicated, sums, replicated>(me, ranks, false, "S0R to PR");
+  make_sums<Extents, replicated, shard<1>, sums, sums>(me, ranks, false, "RS1 to PP");
+  make_sums<Extents, shard<0>, shard<0>, sums, sums>(me, ranks, false, "S0S0 to PP");
+  make_sums<Extents, shard<0>, shard<1>, sums, shard<1>>(me, ranks, false, "S0S1 to PS1");
+  make_sums<Extents, shard<1>, shard<1>, shard<1>, sums>(me, ranks, false, "S1S1 to S1P");
+  make_sums<Extents, shard<0>, shard<0>, sums, shard<0>>(me, ranks, true, "S0S0 to PS0");
+  make_sums<Extents, shard<1>, shard<1>, sums, shard<1>>(me, ranks, true, "S1S1 to PS1");
+}
+
+}  // namespace
+
+TEST_CASE("slices become sums, without communication if they are within the new parts") {
+  on_ranks(4, [](thread_rank& me) {
+    make_all_sums<extents<7, 5>>(me, mesh<axis("dp", 2), axis("tp", 2)>(me.comm()));
+    make_all_sums<extents<dynamic, 5>>(me, mesh<"dp", "tp">(me.comm(), {2, 2}));
+  });
+}
+
 TEST_CASE("redistributions planned at compile time and at run time give the same results") {
   on_ranks(6, [](thread_rank& me) {
     const auto known = mesh<axis("dp", 2), axis("tp", 3)>(me.comm());

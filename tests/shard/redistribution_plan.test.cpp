@@ -53,7 +53,8 @@ TEST_CASE("no sequence of moves is cheaper than the plan") {
     }
   }
   for (const auto& mesh_extents : std::vector<std::array<int, 2>>{{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
-    for (const sizes_type& sizes : std::vector<sizes_type>{{12, 24}, {13, 23}, {1, 3}, {0, 5}, {4, 0}, {1200, 2400}}) {
+    for (const sizes_type& sizes :
+         std::vector<sizes_type>{{12, 24}, {13, 23}, {7, 5}, {5, 7}, {1, 3}, {0, 5}, {4, 0}, {1200, 2400}}) {
       pairs += compare_with_every_sequence(sizes, mesh_extents);
     }
   }
@@ -86,6 +87,69 @@ TEST_CASE("no sequence of moves is cheaper than the plan for one and three dimen
   pairs += compare_with_every_sequence(sizes_type{0, 7}, three, 4);
   pairs += compare_with_every_sequence(sizes_type{900, 7}, three, 4);
   CHECK(pairs > 1000);
+}
+
+// A row names the bytes at the rank that receives most, in all moves of the plan together. One reduce_scatter to slices
+// of uneven sizes sends the largest slice from each rank; one along each axis sends less, if the first cuts the dimension
+// whose slices are less uneven.
+TEST_CASE("sums become uneven slices by the moves with the fewest bytes at the rank that receives most") {
+  constexpr hocket::placement P{hocket::placement_kind::partial_sum};
+  constexpr hocket::placement S0{hocket::placement_kind::shard, 0};
+  constexpr hocket::placement S1{hocket::placement_kind::shard, 1};
+  struct row {
+    sizes_type sizes;
+    std::array<hocket::placement, 2> to;
+    std::size_t collectives;
+    std::size_t bytes;
+  };
+  const std::vector<row> rows{
+      {{7, 5}, {S0, S1}, 2, 128},  // 5 elements of 4 rows, then 3 of them: 20 + 12
+      {{7, 5}, {S1, S0}, 2, 128},  // the rows first, too
+      {{7, 5}, {S1, S1}, 2, 140},  // 3 columns of 7 elements, then 2 of them: 21 + 14
+      {{7, 5}, {S0, S0}, 1, 120},  // 2 rows from each of 3 ranks
+      {{5, 7}, {S0, S1}, 2, 128},  // 4 columns of 5 elements, then 3 of each: 20 + 12
+      {{8, 6}, {S0, S1}, 1, 144},  // 12 elements from each of 3 ranks, as many as 24 + 12
+      {{8, 6}, {S1, S0}, 1, 144}, {{8, 8}, {S1, S1}, 1, 192},
+  };
+  for (const row& each : rows) {
+    const std::array<int, 2> mesh_extents{2, 2};
+    INFO("PP to " << to_text(each.to) << " of " << text_of(each.sizes, mesh_extents));
+    const auto plan = hocket::plan_redistribution(each.sizes, mesh_extents, {P, P}, each.to, sizeof(float));
+    REQUIRE(plan.possible);
+    std::size_t bytes = 0;
+    for (const auto& move : plan) {
+      REQUIRE(move.kind == hocket::move_kind::reduce_to_slices);
+      const std::size_t ranks = move.along == 3U ? 4 : 2;
+      bytes += (ranks - 1) * hocket::part_of<2>(each.sizes, move.after, mesh_extents, std::array{0, 0}).volume() * 4;
+    }
+    CHECK(plan.collectives() == each.collectives);
+    CHECK(bytes == each.bytes);
+  }
+}
+
+TEST_CASE("slices become sums without a collective if each rank's slice is within its new part") {
+  constexpr hocket::placement R{hocket::placement_kind::replicated};
+  constexpr hocket::placement P{hocket::placement_kind::partial_sum};
+  constexpr hocket::placement S0{hocket::placement_kind::shard, 0};
+  constexpr hocket::placement S1{hocket::placement_kind::shard, 1};
+  struct row {
+    std::array<hocket::placement, 2> from;
+    std::array<hocket::placement, 2> to;
+    std::size_t collectives;
+  };
+  const std::vector<row> rows{
+      {{S0, R}, {P, R}, 0},   {{R, S1}, {R, P}, 0},   {{S0, S1}, {P, P}, 0},  {{S0, S0}, {P, P}, 0},
+      {{S0, S0}, {S0, P}, 0}, {{S0, S1}, {P, S1}, 0}, {{S0, R}, {P, P}, 0},   {{S1, R}, {P, S0}, 0},
+      {{S0, P}, {P, P}, 0},   {{S0, S0}, {P, S0}, 1}, {{S1, S1}, {P, S1}, 1}, {{S0, S0}, {P, S1}, 1},
+  };
+  for (const sizes_type& sizes : std::vector<sizes_type>{{8, 12}, {7, 5}, {64, 3}}) {
+    for (const row& each : rows) {
+      INFO(to_text(each.from) << " to " << to_text(each.to) << " of " << text_of(sizes, std::array{2, 2}));
+      const auto plan = hocket::plan_redistribution(sizes, {2, 2}, each.from, each.to, sizeof(float));
+      CHECK(plan.possible);
+      CHECK(plan.collectives() == each.collectives);
+    }
+  }
 }
 
 // A sequence of moves may temporarily change the placement along an axis.

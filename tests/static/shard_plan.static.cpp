@@ -42,7 +42,10 @@ static_assert(is_plan(planned({P, P}, {R, R}), move_kind::reduce));
 static_assert(is_plan(planned({S(0), R}, {S(1), R}, {1, 4})));  // one rank has all rows
 static_assert(planned({S(0), S(1)}, {S(1), S(0)}).possible);
 static_assert(planned({S(0), S(1)}, {S(1), S(0)}).collectives() <= 2);
-static_assert(!planned({R, S(0)}, {R, P}).possible || planned({R, S(0)}, {R, P}).collectives() == 1);
+static_assert(is_plan(planned({R, S(0)}, {R, P}), move_kind::pad_with_zeros));
+static_assert(is_plan(planned({S(0), R}, {P, P}), move_kind::pad_with_zeros));
+static_assert(is_plan(planned({S(0), S(0)}, {S(0), P}), move_kind::pad_with_zeros));  // tp cuts within dp's slices
+static_assert(planned({S(0), S(0)}, {P, S(0)}).collectives() == 1);  // dp's slices lie across those of tp
 
 // 64 ranks along three axes, within the default limit of g++ for constant evaluation.
 constexpr auto of_64_ranks = plan_redistribution<2, 3>({64, 64}, {4, 4, 4}, {S(0), S(0), S(1)}, {S(1), S(1), S(0)}, 8);

@@ -6,6 +6,8 @@
 #include <hocket/shard/redistribute.hpp>
 #include <hocket/shard/tensor.hpp>
 
+#include <type_traits>
+
 namespace {
 
 using namespace hocket;
@@ -35,5 +37,23 @@ static_assert(detail::searches_at_compile_time<uneven>() && !detail::has_compile
 using row_mesh = rank_mesh<local::domain, axis("dp", 32768)>;
 using rows = tensor<float, extents<100003, 512>, row_mesh, on<"dp", shard<0>>>;
 [[maybe_unused]] auto turned_over_many(const rows& x) { return redistribute<on<"dp", shard<1>>>(x); }
+
+// Each pair of replicated, sharded and summed data along two axes is accepted, and so is each pair along one axis.
+template <class Tensor, class... To>
+constexpr bool accepts_each() {
+  constexpr auto accepts_along_two = []<class First>(std::type_identity<First>) {
+    return (detail::is_redistributed<Tensor, detail::requested_list<on<"dp", First>, on<"tp", To>>> && ...);
+  };
+  return (accepts_along_two(std::type_identity<To>()) && ...) &&
+         (detail::is_redistributed<Tensor, detail::requested_list<on<"tp", To>>> && ...);
+}
+template <class Mesh, class... Each>
+constexpr bool accepts_every_pair() {
+  constexpr auto from_dp = []<class Dp>(std::type_identity<Dp>) {
+    return (accepts_each<tensor<float, extents<dynamic, 5>, Mesh, on<"dp", Dp>, on<"tp", Each>>, Each...>() && ...);
+  };
+  return (from_dp(std::type_identity<Each>()) && ...);
+}
+static_assert(accepts_every_pair<rank_mesh<local::domain, "dp", "tp">, replicated, shard<0>, shard<1>, partial<sum>>());
 
 }  // namespace

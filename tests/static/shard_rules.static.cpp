@@ -234,8 +234,8 @@ constexpr auto redistributions = [] {
       {yes, r_to_i, varying, yes, yes, yes, made, made},                     // R
       {yes, yes, varying, yes, yes, made, made, made},                       // I
       {varying, varying, yes, varying, varying, varying, varying, varying},  // V
-      {yes, yes, varying, yes, yes, made, made, made},                       // S0
-      {yes, yes, varying, yes, yes, made, made, made},                       // S1
+      {yes, yes, varying, yes, yes, yes, made, made},                        // S0
+      {yes, yes, varying, yes, yes, yes, made, made},                        // S1
       {yes, yes, varying, yes, yes, yes, other, other},                      // P
       {yes, yes, varying, yes, yes, other, yes, other},                      // M
       {yes, yes, varying, yes, yes, other, other, other},                    // X

@@ -47,6 +47,7 @@ using fixed = tensor<float, extents<4>, ranks, elsewhere<replicated>>;
 using whole = vector_on_tp<replicated>;
 using slice = vector_on_tp<shard<0>>;
 using summand = vector_on_tp<partial<sum>>;
+using invariant_whole = vector_on_tp<invariant>;
 
 // ── From tensor to tensor ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -191,11 +192,12 @@ static_assert(redistributed<slice, on<"tp", replicated>> && redistributed<slice,
 static_assert(!redistributed<std::vector<float>, on<"tp", replicated>> && !redistributed<slice, replicated> &&
               !redistributed<slice, on<"tp", int>> && !redistributed<slice, on<"pp", replicated>> &&
               !redistributed<slice, on<"tp", replicated>, on<"tp", invariant>>);
-static_assert(!redistributed<slice, on<"tp", partial<sum>>> && !redistributed<slice, on<"tp", shard<1>>> &&
+static_assert(redistributed<slice, on<"tp", partial<sum>>> && !redistributed<invariant_whole, on<"tp", partial<sum>>> &&
+              !redistributed<slice, on<"tp", partial<maximum>>> && !redistributed<slice, on<"tp", shard<1>>> &&
               !redistributed<summand, on<"tp", partial<maximum>>> && !redistributed<whole, on<"tp", invariant>>);
 static_assert(!redistributed<vector_on_tp<partial<mean>, int>, on<"tp", replicated>> &&
               redistributed<vector_on_tp<partial<mean>, int>, on<"dp", shard<0>>>);
-static_assert(explained<slice, on<"tp", replicated>> && !explained<slice, on<"tp", partial<sum>>> &&
+static_assert(explained<slice, on<"tp", partial<sum>>> && !explained<invariant_whole, on<"tp", partial<sum>>> &&
               !explained<std::vector<float>, on<"tp", replicated>>);
 
 using on_others = tensor<float, extents<dynamic>, others, elsewhere<shard<0>>>;

@@ -117,7 +117,7 @@ constexpr redistribution_kind redistribution_between(placement from, placement t
   if (from.kind == placement_kind::replicated && to.kind == placement_kind::invariant)
     return kind::replicated_to_invariant;
   if (from.partial() && to.partial()) return kind::other_reduction;
-  if (to.partial() && !(from.kind == placement_kind::replicated && to.kind == placement_kind::partial_sum)) {
+  if (to.partial() && (from.kind == placement_kind::invariant || to.kind != placement_kind::partial_sum)) {
     return kind::made_partial;
   }
   return kind::possible;

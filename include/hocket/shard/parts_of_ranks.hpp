@@ -60,11 +60,20 @@ class parts_of_ranks {
   }
 
   /// Computes the part of the first rank.
-  constexpr void compute_first_part(placed& seen) { seen.first = parts_of(seen.at, false).front(); }
+  constexpr void compute_first_part(placed& seen) {
+    work_ += Axes * Rank;
+    for (std::size_t d = 0; d < Rank; ++d) seen.first.end[d] = sizes_[d];
+    for (std::size_t a = 0; a < Axes; ++a) {
+      if (!seen.at[a].sharded()) continue;
+      const auto ranks = static_cast<std::size_t>(mesh_extents_[a]);
+      std::size_t& size = seen.first.end[seen.at[a].dimension];
+      size = chunk(size, ranks, 0).size;
+    }
+  }
 
   /// Computes the parts of all ranks, which the functions below read.
   constexpr void compute_parts(placed& seen) {
-    if (seen.parts.empty()) seen.parts = parts_of(seen.at, true);
+    if (seen.parts.empty()) seen.parts = parts_of(seen.at);
   }
 
   constexpr std::size_t volume_of_all() const {
@@ -163,6 +172,20 @@ class parts_of_ranks {
     return most;
   }
 
+  /// Returns the sum over the ranks of the elements of their new parts that no rank along `together` has.
+  constexpr std::size_t missing_elements(const placed& from, const placed& to, axis_set together) {
+    work_ += from.parts.size() * offsets_[together].size() * Rank;
+    std::size_t missing = 0;
+    for (std::size_t rank = 0; rank < to.parts.size(); ++rank) {
+      std::size_t had = 0;
+      const part* const members = from.parts.data() + first_along(together, rank);
+      for (const std::size_t offset : offsets_[together]) had += common(members[offset], to.parts[rank]);
+      const std::size_t needed = to.parts[rank].volume();
+      if (needed > had) missing += needed - had;
+    }
+    return missing;
+  }
+
   /// Returns the largest number of elements that a rank lacks of its new part.
   constexpr std::size_t most_missing_elements(const placed& from, const placed& to) {
     work_ += from.parts.size() * Rank;
@@ -199,18 +222,17 @@ class parts_of_ranks {
     return first;
   }
 
-  /// Returns the parts of all ranks, or of the first: cuts the whole along one axis after the other.
-  constexpr std::vector<part> parts_of(const state& at, bool of_all) {
+  /// Returns the parts of all ranks: cuts the whole along one axis after the other.
+  constexpr std::vector<part> parts_of(const state& at) {
     std::vector<part> parts(1);
     for (std::size_t d = 0; d < Rank; ++d) parts[0].end[d] = sizes_[d];
     for (std::size_t a = 0; a < Axes; ++a) {
       const std::size_t ranks = static_cast<std::size_t>(mesh_extents_[a]);
-      const std::size_t wanted = of_all ? ranks : 1;
-      std::vector<part> cut(parts.size() * wanted);
+      std::vector<part> cut(parts.size() * ranks);
       work_ += cut.size() * Rank;
       part* next = cut.data();
       for (const part& each : parts) {
-        for (std::size_t index = 0; index < wanted; ++index, ++next) {
+        for (std::size_t index = 0; index < ranks; ++index, ++next) {
           *next = each;
           if (!at[a].sharded()) continue;
           const auto d = static_cast<std::size_t>(at[a].dimension);

@@ -98,12 +98,8 @@ class redistributing {
     const block<const T, Rank> source{now_.data, now_.part};
     if constexpr (Kind == move_kind::slice) {
       copy_region<T, Rank>(target, source, next.part);
-    } else if constexpr (Kind == move_kind::keep_on_first) {
-      if (comm().rank() == 0) {
-        copy_region<T, Rank>(target, source, next.part);
-      } else {
-        std::fill_n(next.writable, next.part.volume(), T{});
-      }
+    } else if constexpr (Kind == move_kind::keep_on_first || Kind == move_kind::pad_with_zeros) {
+      put_among_zeros(move, target, source);
     } else if constexpr (Kind == move_kind::gather) {
       gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed),
                             options_of_moves<reduces>(options_), site_);
@@ -125,6 +121,7 @@ class redistributing {
     switch (move.kind) {
       case move_kind::slice: return run<move_kind::slice>(move, last);
       case move_kind::keep_on_first: return run<move_kind::keep_on_first>(move, last);
+      case move_kind::pad_with_zeros: return run<move_kind::pad_with_zeros>(move, last);
       case move_kind::gather: return run<move_kind::gather>(move, last);
       case move_kind::exchange: return run<move_kind::exchange>(move, last);
       case move_kind::reduce:
@@ -160,10 +157,24 @@ class redistributing {
     }
   }
 
-  /// Exchanges slices. Along axes where ranks hold copies, a rank receives only from ranks at its own coordinates.
-  void exchange(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
+  /// Returns the axes along which the ranks hold copies.
+  axis_set axes_of_copies() const {
     axis_set copies = 0;
     for (std::size_t a = 0; a < axes; ++a) copies |= now_.placed[a].whole() ? 1U << a : 0U;
+    return copies;
+  }
+
+  /// Makes summands: puts this rank's part among zeros. Of several copies, the first rank's is the only one that stays.
+  void put_among_zeros(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
+    const bool stays = same_along(move.along & axes_of_copies(), mesh_.coordinates(), {});
+    const box<Rank>& own = source.where;
+    if (!stays || own.volume() != target.where.volume()) std::fill_n(target.data, target.where.volume(), T{});
+    if (stays) copy_region<T, Rank>(target, source, own);
+  }
+
+  /// Exchanges slices. Along axes where ranks hold copies, a rank receives only from ranks at its own coordinates.
+  void exchange(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
+    const axis_set copies = axes_of_copies();
     const auto& comm = mesh_.along(move.along);
     std::vector<typename Mesh::extents_type> members;
     for_all_along(mesh_.extents(), mesh_.coordinates(), move.along, [&](const auto& at) {

@@ -62,8 +62,9 @@ consteval sentence explain_kind(redistribution_kind kind) {
     case redistribution_kind::other_reduction:
       return "a partial result can't become one of another reduction: reduce it first";
     case redistribution_kind::made_partial:
-      return "only replicated data can be made partial, and only partial<sum>: make sharded or invariant data "
-             "replicated first";
+      return "only replicated data and slices can be made partial, and only partial<sum>: make invariant data "
+             "replicated "
+             "first";
     default: return {};
   }
 }

@@ -13,12 +13,13 @@
 HOCKET_BEGIN_NAMESPACE
 
 /// The kind of a move of a redistribution.
-enum class move_kind { slice, keep_on_first, gather, exchange, reduce, reduce_to_slices };
+enum class move_kind { slice, keep_on_first, pad_with_zeros, gather, exchange, reduce, reduce_to_slices };
 
 constexpr const char* to_string(move_kind kind) noexcept {
   switch (kind) {
     case move_kind::slice: return "slice";
     case move_kind::keep_on_first: return "keep on first rank";
+    case move_kind::pad_with_zeros: return "pad with zeros";
     case move_kind::gather: return "all_gather";
     case move_kind::exchange: return "all_to_all";
     case move_kind::reduce: return "all_reduce";
@@ -28,7 +29,7 @@ constexpr const char* to_string(move_kind kind) noexcept {
 }
 
 /// Returns whether a move needs a collective.
-constexpr bool communicates(move_kind kind) noexcept { return kind > move_kind::keep_on_first; }
+constexpr bool communicates(move_kind kind) noexcept { return kind > move_kind::pad_with_zeros; }
 
 /// Parameters of the cost model for moves; the defaults are for processes on one host.
 struct move_costs {

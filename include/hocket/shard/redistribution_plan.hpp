@@ -5,13 +5,17 @@
 /// compile time and at run time.
 ///
 /// A move changes the placements along some axes by one collective among the ranks along these axes, or by none: it
-/// gathers slices, or exchanges them for other slices; it reduces partial results, or reduces and scatters them; or it
-/// takes slices of wholes. If two axes cut one dimension, the right axis cuts the slices of the left axis. So a move
-/// along the left axis also changes the parts along the right axis, and is an exchange among the ranks along both.
+/// gathers slices, or exchanges them for other slices; it reduces partial results, or reduces and scatters them; it
+/// takes slices of wholes; or it puts wholes or slices among zeros, which makes summands of them. If two axes cut one
+/// dimension, the right axis cuts the slices of the left axis. So a move along the left axis also changes the parts
+/// along the right axis, and is an exchange among the ranks along both.
 ///
 /// The search (A*) is over placements: of all axes if there are few, else of the axes that change, each with its first
 /// or last placement, or whole. Few are those of four dimensions along four axes, or, with more than 64 ranks, of three
 /// along three.
+///
+/// The price of a move is the time of the rank that receives, combines and copies most: in a reduce_scatter, the one
+/// with the largest slice. Uneven slices along two axes can make one reduce_scatter along both dearer than one each.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -61,6 +65,7 @@ class redistribution_search {
       plan.possible = true;
       return plan;
     }
+    for (const placement& each : from) combines_ = combines_ || each.partial();
     std::vector<node> nodes = all_states(from, to);
     if (nodes.size() < 2 || nodes[goal].at != to) return plan;  // `to` is not among the states
     for (;;) {
@@ -96,7 +101,7 @@ class redistribution_search {
   };
 
   struct node : placed_parts<Rank, Axes> {
-    double rest = 0;  ///< lower bound of the cost from here to the goal
+    double rest = -1;  ///< lower bound of the cost from here to the goal; negative until it is needed
     cost least{};
     std::size_t before = 0;
     move by{};
@@ -122,6 +127,8 @@ class redistribution_search {
       found.kind = move_kind::reduce_to_slices;
     } else if (all(from, to, changed, [](placement b, placement a) { return b.whole() && a.partial(); })) {
       found.kind = move_kind::keep_on_first;
+    } else if (all(from, to, changed, [](placement b, placement a) { return holds_once(b) && a.partial(); })) {
+      found.kind = move_kind::pad_with_zeros;
     } else if (all(from, to, changed, [](placement b, placement a) { return b.whole() && a.sharded(); })) {
       found.kind = move_kind::slice;
     } else if (all(from, to, changed, [](placement b, placement a) { return !b.partial() && !a.partial(); })) {
@@ -130,8 +137,10 @@ class redistribution_search {
     } else {
       return false;
     }
+    if (!combines_ && (found.kind == move_kind::reduce || found.kind == move_kind::reduce_to_slices)) return false;
     // An axis further right may cut a dimension that this move cuts. Then slices and gathers become an exchange among
-    // more ranks; a reduce_scatter is possible only if the inner cut does not affect the parts: see `complete`.
+    // more ranks; a reduce_scatter, and zeros around slices, are possible only if the inner cut does not affect the
+    // parts: see `complete`.
     const axis_set closed = with_inner_cuts(from, to, changed);
     const bool moves_elements = found.kind == move_kind::slice || found.kind == move_kind::gather;
     if (closed != changed && (moves_elements || found.kind == move_kind::exchange)) {
@@ -143,10 +152,14 @@ class redistribution_search {
 
   /// Computes the cost of a move that `classify` found. Returns whether the move is possible.
   constexpr bool complete(node& from, node& to, move& found) {
-    if (found.kind == move_kind::reduce_to_slices && with_inner_cuts(from.at, to.at, found.along) != found.along) {
+    const bool pads = found.kind == move_kind::pad_with_zeros;
+    if ((pads || found.kind == move_kind::reduce_to_slices) &&
+        with_inner_cuts(from.at, to.at, found.along) != found.along) {
       if (!can_compute_parts()) return false;
       compute_parts_of_both(from, to);
-      if (!ranks_.shares_out(from, to, found.along)) return false;
+      const bool fits = pads ? ranks_.shares_out(to, from, cut_along(from.at, found.along))
+                             : ranks_.shares_out(from, to, found.along);
+      if (!fits) return false;
     }
     if (found.kind == move_kind::exchange || (found.kind == move_kind::gather && can_compute_parts()))
       compute_parts_of_both(from, to);
@@ -158,6 +171,16 @@ class redistribution_search {
   constexpr void compute_parts_of_both(node& from, node& to) {
     ranks_.compute_parts(from);
     ranks_.compute_parts(to);
+  }
+
+  /// Returns whether data with this placement can become summands: wholes, of which one rank keeps its copy, or slices.
+  static constexpr bool holds_once(placement before) noexcept { return before.whole() || before.sharded(); }
+
+  /// Returns the axes of `along` that cut the tensor.
+  static constexpr axis_set cut_along(const state& at, axis_set along) {
+    axis_set cut = 0;
+    for (std::size_t a = 0; a < Axes; ++a) cut |= at[a].sharded() ? along & (1U << a) : 0U;
+    return cut;
   }
 
   /// Returns `changed`, and the axes further right that cut a dimension that one of these cuts before or after.
@@ -191,25 +214,59 @@ class redistribution_search {
     }
   }
 
+  /// What is left to do on the way to the goal, by axes.
+  struct remaining {
+    axis_set reduced = 0;  ///< summands must be added
+    axis_set open = 0;  ///< data must become partial: one rank must have each element, and zeros serve for the others
+    axis_set kept = 0;  ///< summands may stay, or be added and become partial again
+  };
+  static constexpr remaining remaining_between(const state& from, const state& last) {
+    remaining left;
+    for (std::size_t a = 0; a < Axes; ++a) {
+      const axis_set axis = 1U << a;
+      if (from[a].partial()) {
+        (last[a].partial() ? left.kept : left.reduced) |= axis;
+      } else if (last[a].partial()) {
+        left.open |= axis;
+      }
+    }
+    return left;
+  }
+
+  /// Returns the least number of elements that all ranks together receive if summands are added: of the summands of an
+  /// element, all but one must reach a rank that adds them, and the sum must reach the ranks that need it.
+  constexpr std::size_t least_received_to_add(const remaining& left) const {
+    std::size_t least = static_cast<std::size_t>(-1);
+    for (axis_set also = left.kept;; also = (also - 1) & left.kept) {
+      const axis_set added = left.reduced | also;
+      if (added == 0) return least;
+      const std::size_t received = needed_at_goal_ / ranks_.ranks_along(left.open | also) +
+                                   ranks_.volume_of_all() * (ranks_.ranks_along(added) - 2);
+      if (received < least) least = received;
+      if (also == 0) return least;
+    }
+  }
+
+  /// Returns a lower bound of the cost of any sequence of moves to the goal, without examining parts.
+  constexpr double simple_rest(const remaining& left, const node& last) const {
+    const double seconds = seconds_to_handle(last.first.volume()) + latency(ranks_.ranks_along(left.reduced));
+    if (left.reduced == 0) return seconds;
+    return seconds + seconds_to_receive(least_received_to_add(left), ranks_.ranks_along(geometry::every_axis));
+  }
+
   /// Returns a lower bound of the cost of any sequence of moves to the goal. All axes that it needs must be in the
   /// group of a collective; a collective along two axes takes as many rounds as one along each, or one fewer. Each rank
-  /// must receive what it lacks; of the summands of an element, all but one must reach a rank that adds them.
-  constexpr double least_rest(node& from, node& last) {
-    if (from.at == last.at) return 0;
-    if (!can_compute_parts()) return seconds_to_copy(last);
+  /// must receive what it lacks, or what must be added.
+  constexpr double least_rest(node& from, node& last, const remaining& left) {
     compute_parts_of_both(from, last);
-    axis_set reduced = 0;
-    for (std::size_t a = 0; a < Axes; ++a) {
-      reduced |= from.at[a].partial() && !last.at[a].partial() ? 1U << a : 0U;
+    const axis_set needed = ranks_.needed_axes(from, last, geometry::every_axis) & ~left.open;
+    std::size_t received = least_received_to_add(left);
+    if (left.reduced == 0) {
+      const std::size_t missing =
+          ranks_.missing_elements(from, last, cut_along(from.at, left.open)) / ranks_.ranks_along(left.open);
+      if (missing < received) received = missing;
     }
-    std::size_t received = 0;
-    for (std::size_t rank = 0; rank < last.parts.size(); ++rank) {
-      received += last.parts[rank].volume();
-      if (reduced == 0) received -= geometry::common(from.parts[rank], last.parts[rank]);
-    }
-    if (reduced != 0) received += ranks_.volume_of_all() * (ranks_.ranks_along(reduced) - 2);
-    return seconds_to_copy(last) +
-           latency(ranks_.ranks_along(ranks_.needed_axes(from, last, geometry::every_axis) | reduced)) +
+    return seconds_to_handle(last.first.volume()) + latency(ranks_.ranks_along(needed | left.reduced)) +
            seconds_to_receive(received, ranks_.ranks_along(geometry::every_axis));
   }
 
@@ -217,8 +274,9 @@ class redistribution_search {
   /// may involve more ranks than necessary if a dimension has fewer elements than ranks.
   constexpr bool can_compute_parts() const { return ranks_.ranks_along(geometry::every_axis) <= max_ranks_compared; }
 
-  constexpr double seconds_to_copy(const node& to) const {
-    return static_cast<double>(to.first.volume()) * element_bytes_ * costs_.copy_per_byte;
+  /// Returns the time in which a rank copies or combines `elements` elements.
+  constexpr double seconds_to_handle(std::size_t elements) const {
+    return static_cast<double>(elements) * element_bytes_ * costs_.copy_per_byte;
   }
 
   /// Returns the time in which `ranks` ranks together receive `elements` elements.
@@ -237,12 +295,28 @@ class redistribution_search {
   }
 
   /// Returns the time until the rank that receives most has all its elements. An average would make wider groups seem
-  /// cheaper, by ranks that receive nothing. Reductions receive evenly; so do gathers if the parts are not examined.
+  /// cheaper, by ranks that receive less. Gathers receive evenly if the parts are not examined.
   constexpr double seconds_of_slowest(const node& from, const node& to, const move& priced) {
-    const bool looked_at =
-        priced.kind == move_kind::exchange || (priced.kind == move_kind::gather && can_compute_parts());
+    const std::size_t ranks = ranks_.ranks_along(priced.along);
+    if (priced.kind == move_kind::reduce_to_slices) {
+      return seconds_to_receive((ranks - 1) * to.first.volume(), 1);
+    }
+    if (priced.kind == move_kind::reduce) return seconds_to_receive(2 * (ranks - 1) * largest_share(from, ranks), 1);
+    const bool looked_at = priced.kind == move_kind::exchange || can_compute_parts();
     if (looked_at) return seconds_to_receive(ranks_.most_missing_elements(from, to), 1);
-    return seconds_to_receive(priced.elements, ranks_.ranks_along(priced.along));
+    return seconds_to_receive(priced.elements, ranks);
+  }
+
+  /// Returns the elements that one of `ranks` ranks combines in an all_reduce, at most.
+  static constexpr std::size_t largest_share(const node& from, std::size_t ranks) {
+    return (from.first.volume() + ranks - 1) / ranks;
+  }
+
+  /// Returns the elements that a rank copies or combines in a move, at most: a reduction combines what others send.
+  constexpr std::size_t handled(const node& from, const node& to, const move& priced) const {
+    const std::size_t others = ranks_.ranks_along(priced.along) - 1;
+    if (priced.kind == move_kind::reduce) return to.first.volume() + others * largest_share(from, others + 1);
+    return (priced.kind == move_kind::reduce_to_slices ? others : 1) * to.first.volume();
   }
 
   constexpr void set_price(const node& from, const node& to, move& priced) {
@@ -250,13 +324,14 @@ class redistribution_search {
     const std::size_t before = from.first.volume();
     switch (priced.kind) {
       case move_kind::slice:
-      case move_kind::keep_on_first: priced.elements = 0; break;
+      case move_kind::keep_on_first:
+      case move_kind::pad_with_zeros: priced.elements = 0; break;
       case move_kind::gather: priced.elements = (ranks - 1) * to.first.volume(); break;
       case move_kind::reduce_to_slices: priced.elements = (ranks - 1) * before; break;
       case move_kind::reduce: priced.elements = 2 * (ranks - 1) * before; break;
       case move_kind::exchange: priced.elements = ranks_.exchanged(from, to, priced.along); break;
     }
-    priced.seconds = seconds_to_copy(to);
+    priced.seconds = seconds_to_handle(handled(from, to, priced));
     if (!communicates(priced.kind)) return;
     priced.seconds += latency(ranks) + seconds_of_slowest(from, to, priced);
     if (adds_means(from, priced)) priced.counts = latency(ranks);
@@ -265,7 +340,7 @@ class redistribution_search {
 
   /// Returns a lower bound of the cost of a move, however far it is narrowed; examines only the first rank.
   constexpr double least_seconds(const node& from, const node& to, const move& classified) const {
-    double seconds = seconds_to_copy(to);
+    const double seconds = seconds_to_handle(to.first.volume());
     if (!communicates(classified.kind)) return seconds;
     if (classified.kind == move_kind::reduce || classified.kind == move_kind::reduce_to_slices) {
       return seconds + latency(ranks_.ranks_along(classified.along));
@@ -277,17 +352,23 @@ class redistribution_search {
     return seconds + latency(sources < 2 ? 2 : sources);
   }
 
-  /// Returns all combinations of placements of the axes that change: whole, partial if the axis is so at the start or
-  /// at the goal, and slices. If there are few, other axes may change in between, too; if there are many, an axis has
-  /// no slices except those of the start and the goal.
+  /// Returns all combinations of placements of the axes that change: whole, slices, and partial if the axis is so at
+  /// the start or at the goal. If there are few, other axes may change in between, too; if there are many, an axis has
+  /// no slices except those of the start and the goal. If there are very few, sums that stay may be reduced in between,
+  /// and data may become partial in between, to be reduced together with the sums along another axis.
   constexpr std::vector<node> all_states(const state& from, const state& to) {
     std::size_t states = 1;
     for (std::size_t a = 0; a < Axes; ++a) states *= Rank + 2;
-    const bool few = states <= (can_compute_parts() ? 1296U : 125U);  // some milliseconds
+    const bool very_few = states <= 125;
+    const bool few = very_few || (states <= 1296 && can_compute_parts());  // some milliseconds
+    bool joins = false;  // whether data may become partial to be reduced together with the sums of the start
+    for (const placement& each : from) joins = joins || each.kind == placement_kind::partial_sum;
+    joins = joins && very_few && can_compute_parts();
     std::vector<node> nodes(1);
     nodes[start].at = from;
     for (std::size_t a = 0; a < Axes; ++a) {
-      if (mesh_extents_[a] == 1 || (from[a] == to[a] && (!few || stays(from[a])))) continue;
+      if (mesh_extents_[a] == 1 || (from[a] == to[a] && (!few || stays(from[a]) || (from[a].partial() && !very_few))))
+        continue;
       const std::size_t known = nodes.size();
       const auto add = [&](placement other) {
         if (other == from[a]) return;  // included already
@@ -297,7 +378,7 @@ class redistribution_search {
         }
       };
       if (!from[a].whole()) add(to[a].whole() ? to[a] : placement{placement_kind::replicated});
-      if (to[a].partial() && !from[a].partial()) add(to[a]);
+      if (!from[a].partial() && (to[a].partial() || joins)) add(placement{placement_kind::partial_sum});
       for (std::size_t d = 0; d < Rank; ++d) {
         const placement slices{placement_kind::shard, static_cast<int>(d)};
         if (few || slices == to[a]) add(slices);
@@ -307,10 +388,13 @@ class redistribution_search {
       if (nodes[i].at == to) std::swap(nodes[i], nodes[goal]);
     }
     for (node& each : nodes) ranks_.compute_first_part(each);
-    for (node& each : nodes) {
-      if (!is_over_budget()) each.rest = least_rest(each, nodes[goal]);
-    }
     nodes[start].least.seconds = 0;
+    nodes[start].rest = 0;
+    nodes[goal].rest = 0;
+    if (can_compute_parts()) {
+      ranks_.compute_parts(nodes[goal]);
+      for (const auto& each : nodes[goal].parts) needed_at_goal_ += each.volume();
+    }
     return nodes;
   }
 
@@ -346,8 +430,7 @@ class redistribution_search {
       if (is_over_budget()) return;
       if (each.settled || !classify(nodes[from].at, each.at, by)) continue;
       const cost least{so_far.seconds + least_seconds(nodes[from], each, by), so_far.collectives, so_far.moves + 1};
-      const cost least_at_goal{least.seconds + each.rest, so_far.collectives, least.moves};
-      if (!least.less_than(each.least) || !least_at_goal.less_than(nodes[goal].least)) continue;
+      if (!least.less_than(each.least) || !may_be_cheapest(each, nodes[goal], least)) continue;
       if (!complete(nodes[from], each, by)) continue;
       const std::size_t collectives = (communicates(by.kind) ? 1U : 0U) + (by.counts > 0 ? 1U : 0U);
       const cost found{so_far.seconds + by.seconds, so_far.collectives + collectives, so_far.moves + 1};
@@ -356,6 +439,21 @@ class redistribution_search {
       each.before = from;
       each.by = by;
     }
+  }
+
+  /// Returns whether a path to the goal through a node, of cost `least` up to there, may be cheaper than the known one.
+  /// Examines the parts for the bound of the rest only if a simpler bound does not exclude the path.
+  constexpr bool may_be_cheapest(node& through, node& last, const cost& least) {
+    const auto is_cheaper_with = [&](double rest) {
+      return cost{least.seconds + rest, least.collectives, least.moves}.less_than(last.least);
+    };
+    if (through.rest < 0) {
+      const remaining left = remaining_between(through.at, last.at);
+      const double simple = simple_rest(left, last);
+      if (!is_cheaper_with(simple)) return false;
+      through.rest = can_compute_parts() ? least_rest(through, last, left) : simple;
+    }
+    return is_cheaper_with(through.rest);
   }
 
   static constexpr plan_type traced_back(const std::vector<node>& nodes, std::size_t last) {
@@ -372,6 +470,8 @@ class redistribution_search {
   double element_bytes_;
   move_costs costs_;
   std::size_t most_work_;
+  bool combines_ = false;           ///< the start has partial results; data that become partial are not combined
+  std::size_t needed_at_goal_ = 0;  ///< elements of all ranks together; 0 if the parts are not examined
 };
 
 }  // namespace detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: only replicated data can be made partial
+// expect: only replicated data and slices can be made partial
 //
 // The redistribution is the only error, although the rest of the function depends on it.
 #include <shard/setting_with_domains.hpp>
