@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -139,7 +138,8 @@ class process_watch {
 
   /// Looks for the process in /proc, which may hide processes of other users: only a signal shows that there is none.
   static bool has_no_process(const process_identity& who) {
-    if (::kill(who.pid, 0) != 0 && errno == ESRCH) return true;
+    // Not by <csignal>, whose `signal` would be ambiguous with that of a plan in sources that use both namespaces.
+    if (::syscall(SYS_kill, who.pid, 0) != 0 && errno == ESRCH) return true;
     const std::string text = detail::text_of(hocket::detail::concat({"/proc/", who.pid, "/stat"}));
     if (text.empty()) return false;
     return detail::field_of(text, 22) != who.start_time ||

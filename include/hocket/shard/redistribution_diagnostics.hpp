@@ -63,8 +63,7 @@ consteval sentence explain_kind(redistribution_kind kind) {
       return "a partial result can't become one of another reduction: reduce it first";
     case redistribution_kind::made_partial:
       return "only replicated data and slices can be made partial, and only partial<sum>: make invariant data "
-             "replicated "
-             "first";
+             "replicated first";
     default: return {};
   }
 }
