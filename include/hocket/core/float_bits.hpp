@@ -23,13 +23,17 @@ inline constexpr bool is_float_or_double = std::is_same_v<T, float> || std::is_s
 template <class T>
 using float_word = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
+/// The bits of infinity, and of all numbers but their sign.
 template <class T>
-inline constexpr auto infinity_word = static_cast<float_word<T>>(sizeof(T) == 4 ? 0x7f800000LL : 0x7ff0000000000000LL);
+inline constexpr float_word<T> infinity_word =
+    static_cast<float_word<T>>(sizeof(T) == 4 ? 0x7f800000LL : 0x7ff0000000000000LL);
+template <class T>
+inline constexpr float_word<T> magnitude_mask = std::numeric_limits<float_word<T>>::max();
 
 /// The bits of `value` without its sign.
 template <class T>
 HOCKET_HOST_DEVICE constexpr float_word<T> magnitude_word(T value) noexcept {
-  return __builtin_bit_cast(float_word<T>, value) & std::numeric_limits<float_word<T>>::max();
+  return __builtin_bit_cast(float_word<T>, value) & magnitude_mask<T>;
 }
 
 /// True if `a` is larger than `b`, of which none is a NaN. A positive zero is larger than a negative one. The bits of

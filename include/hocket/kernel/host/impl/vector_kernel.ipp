@@ -85,41 +85,35 @@ HOCKET_DETAIL_INLINE bool has_nan(vector<float> a, vector<float> b) {
   return nans != 0;
 }
 
-/// `found`, with the canonical NaN in each lane in which `a` or `b` is a NaN. Compilers that assume that there are no NaNs
-/// would remove a comparison.
+/// A word per lane: negative if `a` or `b` is a NaN there. Compilers that assume that there are no NaNs would remove a
+/// comparison of values.
 template <class Lane>
-HOCKET_DETAIL_INLINE vector<Lane> with_nans_of(vector<Lane> found, vector<Lane> a, vector<Lane> b) {
-  const vector<Lane> nan = std::numeric_limits<Lane>::quiet_NaN() + vector<Lane>{};
+HOCKET_DETAIL_INLINE vector<hocket::detail::float_word<Lane>> are_unordered(vector<Lane> a, vector<Lane> b) {
+  using words = vector<hocket::detail::float_word<Lane>>;
 #if HOCKET_DETAIL_WIDTH == 64
-  if constexpr (sizeof(Lane) == 4) {
-    unsigned short nans = 0;
-    asm("vcmpps {$3, %2, %1, %0|%0, %1, %2, 3}" : "=k"(nans) : HOCKET_DETAIL_ANY(a), HOCKET_DETAIL_ANY(b));
-    asm("vmovaps {%2, %0%{%1%}|%0%{%1%}, %2}" : "+" HOCKET_DETAIL_ANY(found) : "Yk"(nans), HOCKET_DETAIL_ANY(nan));
-  } else {
-    unsigned char nans = 0;
-    asm("vcmppd {$3, %2, %1, %0|%0, %1, %2, 3}" : "=k"(nans) : HOCKET_DETAIL_ANY(a), HOCKET_DETAIL_ANY(b));
-    asm("vmovapd {%2, %0%{%1%}|%0%{%1%}, %2}" : "+" HOCKET_DETAIL_ANY(found) : "Yk"(nans), HOCKET_DETAIL_ANY(nan));
-  }
-  return found;
+  constexpr auto infinity = hocket::detail::infinity_word<Lane>, magnitude = hocket::detail::magnitude_mask<Lane>;
+  return ((reinterpret_cast<words>(a) & magnitude) > infinity) | ((reinterpret_cast<words>(b) & magnitude) > infinity);
 #else
-  using word = hocket::detail::float_word<Lane>;
   vector<Lane> unordered;
   if constexpr (sizeof(Lane) == 4) {
     HOCKET_DETAIL_ARITHMETIC("cmpunordps", (a), (b), (unordered));
   } else {
     HOCKET_DETAIL_ARITHMETIC("cmpunordpd", (a), (b), (unordered));
   }
-  return reinterpret_cast<vector<word>>(unordered) < 0 ? nan : found;
+  return reinterpret_cast<words>(unordered);
 #endif
 }
 
-/// `smaller_or_larger` of operation/operations.hpp.
+/// `smaller_or_larger` of operation/operations.hpp. Chooses between vectors of words, not of numbers: nvcc ends by a
+/// segmentation fault if a mask of integers chooses between vectors of floating-point lanes.
 template <bool Smaller, class Lane>
 HOCKET_DETAIL_INLINE vector<Lane> chosen(vector<Lane> a, vector<Lane> b) {
   using word = hocket::detail::float_word<Lane>;
   const auto x = reinterpret_cast<vector<word>>(a), y = reinterpret_cast<vector<word>>(b);
   const vector<word> exceeds = (x > y) ^ (x & y);  // negative where a > b, as in core/float_bits.hpp
-  return with_nans_of<Lane>(exceeds < 0 ? (Smaller ? b : a) : (Smaller ? a : b), a, b);
+  constexpr word nan = __builtin_bit_cast(word, std::numeric_limits<Lane>::quiet_NaN());
+  const vector<word> found = exceeds < 0 ? (Smaller ? y : x) : (Smaller ? x : y);
+  return reinterpret_cast<vector<Lane>>(are_unordered<Lane>(a, b) < 0 ? nan + vector<word>{} : found);
 }
 
 #undef HOCKET_DETAIL_ARITHMETIC
