@@ -17,14 +17,14 @@
 namespace plans {
 
 /// No text form of a schedule is longer; what has no end, such as /dev/zero, is refused there.
-inline constexpr std::size_t most_bytes = std::size_t{64} << 20;
+inline constexpr std::size_t most_file_bytes = std::size_t{64} << 20;
 
 inline std::string read_standard_input() {
   std::string text, chunk(std::size_t{1} << 16, '\0');
   while (std::cin.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || std::cin.gcount() > 0) {
     text.append(chunk, 0, static_cast<std::size_t>(std::cin.gcount()));
-    if (text.size() > most_bytes) {
-      throw usage_error("cannot read '-': it has more than " + std::to_string(most_bytes) + " bytes");
+    if (text.size() > most_file_bytes) {
+      throw usage_error("cannot read '-': it has more than " + std::to_string(most_file_bytes) + " bytes");
     }
   }
   if (text.empty()) throw usage_error("cannot read '-': it is empty");
@@ -35,7 +35,7 @@ inline std::string read_file(const std::string& name) {
   if (name == "-") return read_standard_input();
   std::string text;
   const std::string problem =
-      hocket::platform::read_whole(name, hocket::platform::file_kinds::regular_or_pipe, most_bytes, text);
+      hocket::platform::read_whole(name, hocket::platform::file_kinds::regular_or_pipe, most_file_bytes, text);
   if (!problem.empty()) throw usage_error("cannot read '" + name + "': " + problem);
   return text;
 }
