@@ -99,7 +99,7 @@ class redistributing {
     if constexpr (Kind == move_kind::slice) {
       copy_region<T, Rank>(target, source, next.part);
     } else if constexpr (Kind == move_kind::keep_on_first || Kind == move_kind::pad_with_zeros) {
-      put_among_zeros(move, target, source);
+      make_summands(move, target, source);
     } else if constexpr (Kind == move_kind::gather) {
       gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed),
                             options_of_moves<reduces>(options_), site_);
@@ -165,7 +165,7 @@ class redistributing {
   }
 
   /// Makes summands: puts this rank's part among zeros. Of several copies, the first rank's is the only one that stays.
-  void put_among_zeros(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
+  void make_summands(const move_type& move, const block<T, Rank>& target, const block<const T, Rank>& source) {
     const bool stays = same_along(move.along & axes_of_copies(), mesh_.coordinates(), {});
     const box<Rank>& own = source.where;
     if (!stays || own.volume() != target.where.volume()) std::fill_n(target.data, target.where.volume(), T{});
