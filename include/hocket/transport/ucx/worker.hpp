@@ -60,6 +60,7 @@ class context {
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its configuration (UCX_* variables)");
     // Otherwise UCX does not use shared memory for connections with error handlers.
+    if (std::getenv("UCX_TLS") != nullptr) way = connection_way::network;  // the user has chosen
     const bool shares_memory =
         watches_memory && way != connection_way::loopback && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
