@@ -343,7 +343,7 @@ TEST_CASE("a part, or the file that names it, that is no regular file is refused
 
 // ---- the text -------------------------------------------------------------------------------------------------------
 
-TEST_CASE("what is no text in a regular file is refused with its name and kind") {
+TEST_CASE("input that is not a regular file of text is refused with its name and kind") {
   const scratch_directory folder;
   folder.write("empty", "");
   folder.write("text", "some text");

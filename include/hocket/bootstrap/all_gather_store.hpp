@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Start-up over an all-gather that the program already has: MPI_Allgatherv, a driver's own connections, Python's
-/// torch.distributed. Nothing else is needed: no port is opened, and no variable is read.
+/// torch.distributed. Nothing else is needed: no port is opened for start-up.
 ///
 /// The function has no deadline that hocket could end, so a rank must never be in it while another has left start-up.
 /// Each message therefore begins with whether its sender continues. A rank that fails takes part once more, with the
@@ -15,7 +15,6 @@
 #include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/text.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +52,7 @@ class all_gather_store {
     return gather(mine);
   }
 
-  /// Confirms that start-up has succeeded on all ranks; otherwise raises the failure of the first that it has not.
+  /// Confirms that start-up has succeeded on all ranks; otherwise raises the failure of the first rank that reports one.
   void finish() {
     gather({});
     ended_ = true;

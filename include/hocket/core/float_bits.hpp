@@ -36,7 +36,7 @@ HOCKET_HOST_DEVICE constexpr float_word<T> magnitude_word(T value) noexcept {
   return __builtin_bit_cast(float_word<T>, value) & magnitude_mask<T>;
 }
 
-/// True if `a` is larger than `b`, of which none is a NaN. A positive zero is larger than a negative one. The bits of
+/// True if `a` is larger than `b`, neither of which is a NaN. A positive zero is larger than a negative one. The bits of
 /// positive numbers are ordered as the numbers are, those of negative numbers in reverse. Equal numbers may give either.
 template <class T>
 HOCKET_HOST_DEVICE constexpr bool exceeds(T a, T b) noexcept {

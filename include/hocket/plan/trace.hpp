@@ -192,8 +192,8 @@ class plan_simulator {
       here.out = start + model_.port(static_cast<double>(bytes));
       ++lane.undrained;
       const std::uint32_t box = box_of(lane.rank, what.peer, message_topic(what.channel));
-      const queued_message sent{number, lane.next, box,  no_index,
-                                bytes,  start,     start};  // as a braced argument, nvcc fails
+      // Not as a braced argument, which nvcc does not compile.
+      const queued_message sent{number, lane.next, box, no_index, bytes, start, start};
       event_queue_.add(start, message_bit | mailboxes_.write(sent));
     } else if (what.kind == action_kind::signal || what.kind == action_kind::push) {
       raise_flags(number, lane, what, end);
