@@ -92,6 +92,14 @@ TEST_CASE("the simulated time of every plan with messages is its price", "[sim][
   }
 }
 
+TEST_CASE("messages that exceed the caches are simulated without data", "[sim][simulate]") {
+  const std::size_t bytes = std::size_t{1} << 30;
+  for (const plan::any_algorithm& chosen :
+       {plan::any_algorithm(plan::binomial_broadcast{}), plan::any_algorithm(plan::ring_all_gather{})}) {
+    CHECK(sim::simulate(chosen, 4, bytes, 1, textbook).seconds > 0);
+  }
+}
+
 TEST_CASE("simulated times match the textbook formulas", "[sim][simulate]") {
   constexpr std::size_t bytes = 64 * 3 * 5 * 7 * 1024;
   constexpr double n = bytes;

@@ -502,7 +502,7 @@ class machine {
     from += first * element_size();
     if (count > 0 && to != from) {
       const bool is_large = platform::exceeds_cache(at.size * element_size(), static_cast<std::size_t>(state_.size()));
-      const auto copy = is_large ? &platform::streaming_copy : bound_.element_kernel->copy;
+      const auto copy = is_large ? bound_.element_kernel->copy_past_caches : bound_.element_kernel->copy;
       copy(to, from, count * element_size());
     }
     operands_.copy_to_staging(at.current, first, count);

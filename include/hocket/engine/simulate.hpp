@@ -124,9 +124,9 @@ class bare_rank {
 };
 
 inline constexpr kernel::element_kernel kernel_without_data(std::size_t element_size) noexcept {
+  constexpr auto no_copy = [](void*, const void*, std::size_t) {};
   return {element_size, [](const void*, void*, const void*, const void*, std::size_t) {},
-          [](const void*, void*, const void* const*, std::size_t, std::size_t) {},
-          [](void*, const void*, std::size_t) {}};
+          [](const void*, void*, const void* const*, std::size_t, std::size_t) {}, no_copy, no_copy};
 }
 
 }  // namespace detail

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/streaming_copy.hpp>
 #include <hocket/kernel/host/vector_kernel.hpp>
 #include <hocket/kernel/host/vector_operation.hpp>
 #include <hocket/kernel/host/vectorize.hpp>
@@ -44,6 +45,8 @@ struct element_kernel {
                        std::size_t count) = nullptr;
   /// to = from; the two must not overlap
   void (*copy)(void* to, const void* from, std::size_t bytes) = &detail::copy_bytes;
+  /// The same, for copies that exceed the caches.
+  void (*copy_past_caches)(void* to, const void* from, std::size_t bytes) = &platform::streaming_copy;
 };
 
 namespace detail {
