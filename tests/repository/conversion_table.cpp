@@ -49,9 +49,9 @@ const char* work_of(conversion_kind kind) {
     case conversion_kind::slice: return "each takes its slice";
     case conversion_kind::keep_on_first: return "one rank keeps it, zeros on the others";
     case conversion_kind::pad_with_zeros: return "each puts its slice among zeros";
-    case conversion_kind::gather: return "all_gather";
+    case conversion_kind::gather_to_all: return "all_gather";
     case conversion_kind::exchange: return "all_to_all";
-    case conversion_kind::reduce: return "all_reduce";
+    case conversion_kind::reduce_to_all: return "all_reduce";
     case conversion_kind::reduce_to_slices: return "reduce_scatter";
     default: return nullptr;
   }

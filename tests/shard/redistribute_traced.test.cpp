@@ -87,9 +87,9 @@ double bytes_received(std::string_view events, std::size_t ranks) {
 
 std::string expected_name(move_kind kind) {
   switch (kind) {
-    case move_kind::gather: return "all_gather";
+    case move_kind::gather_to_all: return "all_gather";
     case move_kind::exchange: return "all_to_all";
-    case move_kind::reduce: return "all_reduce";
+    case move_kind::reduce_to_all: return "all_reduce";
     case move_kind::reduce_to_slices: return "reduce_scatter";
     default: return "nothing";
   }
@@ -148,7 +148,7 @@ void compare_every_move(thread_rank& me, const std::array<int, Axes>& mesh_exten
         hocket::all_reduce(plain.all(), std::span<const double>(&received, 1), std::span(&most, 1), hocket::maximum());
         const auto planned = static_cast<double>(move.elements * sizeof(double));
         // An all_reduce of few elements needs fewer rounds and more bytes.
-        const bool as_planned = move.kind == move_kind::reduce ? most >= planned : most == planned;
+        const bool as_planned = move.kind == move_kind::reduce_to_all ? most >= planned : most == planned;
         me.check(as_planned, [&] {
           return what + name + " " + std::to_string(most) + " bytes instead of " + std::to_string(planned);
         });

@@ -31,14 +31,14 @@ constexpr bool is_plan(const redistribution_plan<2>& plan, Kinds... kinds) {
 static_assert(is_plan(planned({R, S(0)}, {R, S(0)})));
 static_assert(is_plan(planned({R, I}, {R, R})));
 static_assert(is_plan(planned({R, R}, {R, S(0)}), move_kind::slice));
-static_assert(is_plan(planned({R, S(0)}, {R, R}), move_kind::gather));
+static_assert(is_plan(planned({R, S(0)}, {R, R}), move_kind::gather_to_all));
 static_assert(is_plan(planned({R, S(0)}, {R, S(1)}), move_kind::exchange));
-static_assert(is_plan(planned({R, P}, {R, R}), move_kind::reduce));
+static_assert(is_plan(planned({R, P}, {R, R}), move_kind::reduce_to_all));
 static_assert(is_plan(planned({R, P}, {R, S(1)}), move_kind::reduce_to_slices));
 static_assert(is_plan(planned({R, R}, {R, P}), move_kind::keep_on_first));
-static_assert(is_plan(planned({S(0), S(0)}, {R, R}), move_kind::gather));  // one gather along both axes
+static_assert(is_plan(planned({S(0), S(0)}, {R, R}), move_kind::gather_to_all));  // one gather along both axes
 static_assert(planned({S(0), S(0)}, {R, R}).moves[0].along == 3U);
-static_assert(is_plan(planned({P, P}, {R, R}), move_kind::reduce));
+static_assert(is_plan(planned({P, P}, {R, R}), move_kind::reduce_to_all));
 static_assert(is_plan(planned({S(0), R}, {S(1), R}, {1, 4})));  // one rank has all rows
 static_assert(planned({S(0), S(1)}, {S(1), S(0)}).possible);
 static_assert(planned({S(0), S(1)}, {S(1), S(0)}).collectives() <= 2);

@@ -210,6 +210,8 @@ constexpr auto conversions = [] {
   constexpr auto other = to_other_partial;
   constexpr auto scatter = reduce_to_slices;
   constexpr auto among = pad_with_zeros;
+  constexpr auto gather = gather_to_all;
+  constexpr auto total = reduce_to_all;
   return table<detail::conversion_kind>{{
       // R,        I,         V,          S0,       S1,       P,             M,         X
       {already, r_to_i, nothing, slice, slice, keep_on_first, other, other},         // R
@@ -217,9 +219,9 @@ constexpr auto conversions = [] {
       {no_part, no_part, already, no_part, no_part, nothing, no_part, no_part},      // V
       {gather, gather, to_varying, already, exchange, among, other, other},          // S0
       {gather, gather, to_varying, exchange, already, among, other, other},          // S1
-      {reduce, reduce, to_varying, scatter, scatter, already, other, other},         // P
-      {reduce, reduce, to_varying, scatter, scatter, other, already, other},         // M
-      {reduce, reduce, to_varying, scatter, scatter, other, other, other},           // X: of an unknown operation
+      {total, total, to_varying, scatter, scatter, already, other, other},           // P
+      {total, total, to_varying, scatter, scatter, other, already, other},           // M
+      {total, total, to_varying, scatter, scatter, other, other, other},             // X: of an unknown operation
   }};
 }();
 

@@ -125,21 +125,21 @@ constexpr bool turns_round() {
 }
 
 using part = partial<sum>;
-static_assert(turns_round<invariant, replicated, step::nothing, part, invariant, step::reduce>());
-static_assert(turns_round<invariant, shard<0>, step::slice, shard<0>, invariant, step::gather>());
+static_assert(turns_round<invariant, replicated, step::nothing, part, invariant, step::reduce_to_all>());
+static_assert(turns_round<invariant, shard<0>, step::slice, shard<0>, invariant, step::gather_to_all>());
 static_assert(turns_round<replicated, shard<0>, step::slice, shard<0>, part, step::pad_with_zeros>());
 static_assert(turns_round<replicated, varying, step::nothing, varying, part, step::nothing>());
 static_assert(turns_round<replicated, part, step::keep_on_first, replicated, part, step::keep_on_first>());
-static_assert(turns_round<shard<0>, replicated, step::gather, part, shard<0>, step::reduce_to_slices>());
-static_assert(turns_round<shard<0>, invariant, step::gather, invariant, shard<0>, step::slice>());
+static_assert(turns_round<shard<0>, replicated, step::gather_to_all, part, shard<0>, step::reduce_to_slices>());
+static_assert(turns_round<shard<0>, invariant, step::gather_to_all, invariant, shard<0>, step::slice>());
 static_assert(turns_round<shard<0>, shard<1>, step::exchange, shard<1>, shard<0>, step::exchange>());
 static_assert(turns_round<shard<0>, part, step::pad_with_zeros, replicated, shard<0>, step::slice>());
 static_assert(turns_round<varying, part, step::nothing, replicated, varying, step::nothing>());
-static_assert(turns_round<part, replicated, step::reduce, part, replicated, step::reduce>());
-static_assert(turns_round<part, invariant, step::reduce, invariant, replicated, step::nothing>());
-static_assert(turns_round<part, shard<1>, step::reduce_to_slices, shard<1>, replicated, step::gather>());
+static_assert(turns_round<part, replicated, step::reduce_to_all, part, replicated, step::reduce_to_all>());
+static_assert(turns_round<part, invariant, step::reduce_to_all, invariant, replicated, step::nothing>());
+static_assert(turns_round<part, shard<1>, step::reduce_to_slices, shard<1>, replicated, step::gather_to_all>());
 
-static_assert(conversion<"tp", partial<maximum>, replicated>::kind == step::reduce);
+static_assert(conversion<"tp", partial<maximum>, replicated>::kind == step::reduce_to_all);
 static_assert(conversion<"tp", partial<mean>, shard<0>>::kind == step::reduce_to_slices);
 static_assert(!conversion<"tp", partial<maximum>, partial<maximum>>::allowed);
 static_assert(!conversion<"tp", part, partial<mean>>::allowed);

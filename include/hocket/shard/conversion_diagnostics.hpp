@@ -101,7 +101,7 @@ consteval sentence explain_conversion_along() {
   using placed = typename Tensor::placements_type;
   constexpr int position = Tensor::axes::find(Axis);
   constexpr conversion_kind kind = kind_of_conversion<From, To>;
-  constexpr bool reduces = kind == conversion_kind::reduce || kind == conversion_kind::reduce_to_slices;
+  constexpr bool reduces = kind == conversion_kind::reduce_to_all || kind == conversion_kind::reduce_to_slices;
   if (constexpr sentence wrong = explain_kind(kind); wrong) return wrong;
   if ((From::value.sharded() && cut_further<position, placed>(From::value.dimension)) ||
       (To::value.sharded() && cut_further<position, placed>(To::value.dimension))) {

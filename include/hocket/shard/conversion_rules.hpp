@@ -22,9 +22,9 @@ enum class conversion_kind {
   slice,
   keep_on_first,
   pad_with_zeros,
-  gather,
+  gather_to_all,
   exchange,
-  reduce,
+  reduce_to_all,
   reduce_to_slices,
   // Invalid conversions:
   already,
@@ -51,13 +51,13 @@ constexpr conversion_kind conversion_between(placement from, placement to) noexc
       if (to_slice) return kind::slice;
       return to.kind == replicated ? kind::nothing : kind::invariant_needs_replicated;
     case shard:
-      if (to.whole()) return kind::gather;
+      if (to.whole()) return kind::gather_to_all;
       if (to_slice) return kind::exchange;
       if (to.kind == varying) return kind::to_varying;
       return to.kind == partial_sum ? kind::pad_with_zeros : kind::to_other_partial;
     case varying: return to.kind == partial_sum ? kind::nothing : kind::varying_is_no_part;
     default:
-      if (to.whole()) return kind::reduce;
+      if (to.whole()) return kind::reduce_to_all;
       if (to_slice) return kind::reduce_to_slices;
       return to.kind == varying ? kind::to_varying : kind::to_other_partial;
   }

@@ -242,7 +242,7 @@ struct conversion {
       return std::move(tensor)
           .template reinterpret<
               sharded_tensor<element, typename from_type::extents_type, typename from_type::mesh_type, to_placed>>();
-    } else if constexpr (kind == step::nothing || kind == step::keep_on_first || kind == step::reduce) {
+    } else if constexpr (kind == step::nothing || kind == step::keep_on_first || kind == step::reduce_to_all) {
       if constexpr (movable) {
         return in_place<to_type>(tensor, 1U << position, options, site);
       } else {
@@ -261,7 +261,7 @@ struct conversion {
       const auto& all_options = detail::with_extents(options, tensor);
       const detail::converting<to_type, from_type, std::remove_cvref_t<decltype(all_options)>> work(tensor, position,
                                                                                                     all_options, site);
-      if constexpr (kind == step::gather) {
+      if constexpr (kind == step::gather_to_all) {
         return work.gather();
       } else if constexpr (kind == step::exchange) {
         return work.exchange();
@@ -289,7 +289,7 @@ struct conversion {
     if constexpr (std::is_same_v<From, partial<mean>>) {
       tensor.set_count(detail::weigh_means(tensor.elements(), tensor.count(), comm, all_options, site));
     }
-    if constexpr (kind == detail::conversion_kind::reduce) {
+    if constexpr (kind == detail::conversion_kind::reduce_to_all) {
       all_reduce(comm, hocket::in_place(tensor.elements()), typename detail::reduction_of<From>::type{}, all_options,
                  site);
     } else if constexpr (kind == detail::conversion_kind::keep_on_first) {

@@ -32,11 +32,11 @@ struct conversion_options {
   static consteval sentence explain() {
     using enum plan::collective_kind;
     constexpr conversion_kind kind = kind_of_conversion<From, To>;
-    if constexpr (kind == conversion_kind::gather) {
+    if constexpr (kind == conversion_kind::gather_to_all) {
       return move_options<all_gather>::explain<Options>();
     } else if constexpr (kind == conversion_kind::exchange) {
       return move_options<all_to_all>::explain<Options>();
-    } else if constexpr (kind == conversion_kind::reduce) {
+    } else if constexpr (kind == conversion_kind::reduce_to_all) {
       return reduction_options<all_reduce, typename reduction_of<From>::type, T>::template explain<Options>();
     } else if constexpr (kind == conversion_kind::reduce_to_slices) {
       return reduction_options<reduce_scatter, typename reduction_of<From>::type, T>::template explain<Options>();
@@ -53,13 +53,13 @@ struct options_of_move {
   static consteval sentence explain() {
     using enum plan::collective_kind;
     using moving = std::remove_cvref_t<decltype(options_of_moves<!std::is_void_v<Partial>>(std::declval<Options&>()))>;
-    if constexpr (Kind == move_kind::gather) {
+    if constexpr (Kind == move_kind::gather_to_all) {
       return move_options<all_gather>::explain<moving>();
     } else if constexpr (Kind == move_kind::exchange) {
       return move_options<all_to_all>::explain<moving>();
     } else if constexpr (std::is_void_v<Partial>) {
       return {};
-    } else if constexpr (Kind == move_kind::reduce) {
+    } else if constexpr (Kind == move_kind::reduce_to_all) {
       return reduction_options<all_reduce, typename reduction_of<Partial>::type, T>::template explain<Options>();
     } else if constexpr (Kind == move_kind::reduce_to_slices) {
       return reduction_options<reduce_scatter, typename reduction_of<Partial>::type, T>::template explain<Options>();
@@ -76,9 +76,9 @@ struct any_redistribution_options {
   static consteval sentence explain() {
     using partial_type = typename first_partial<typename From::placements_type>::type;
     using T = std::remove_const_t<typename From::element_type>;
-    return first_of({options_of_move<move_kind::gather, partial_type, T>::template explain<Options>(),
+    return first_of({options_of_move<move_kind::gather_to_all, partial_type, T>::template explain<Options>(),
                      options_of_move<move_kind::exchange, partial_type, T>::template explain<Options>(),
-                     options_of_move<move_kind::reduce, partial_type, T>::template explain<Options>(),
+                     options_of_move<move_kind::reduce_to_all, partial_type, T>::template explain<Options>(),
                      options_of_move<move_kind::reduce_to_slices, partial_type, T>::template explain<Options>()});
   }
 };

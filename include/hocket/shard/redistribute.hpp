@@ -100,10 +100,10 @@ class redistributing {
       copy_region<T, Rank>(target, source, next.part);
     } else if constexpr (Kind == move_kind::keep_on_first || Kind == move_kind::pad_with_zeros) {
       make_summands(move, target, source);
-    } else if constexpr (Kind == move_kind::gather) {
+    } else if constexpr (Kind == move_kind::gather_to_all) {
       gather_parts<T, Rank>(comm(), target, elements(), parts(move.along, now_.placed),
                             options_of_moves<reduces>(options_), site_);
-    } else if constexpr (Kind == move_kind::reduce) {
+    } else if constexpr (Kind == move_kind::reduce_to_all) {
       weigh(comm());
       all_reduce(comm(), elements(), std::span(next.writable, next.part.volume()),
                  typename reduction_of<Partial>::type{}, options_, site_);
@@ -122,10 +122,10 @@ class redistributing {
       case move_kind::slice: return run<move_kind::slice>(move, last);
       case move_kind::keep_on_first: return run<move_kind::keep_on_first>(move, last);
       case move_kind::pad_with_zeros: return run<move_kind::pad_with_zeros>(move, last);
-      case move_kind::gather: return run<move_kind::gather>(move, last);
+      case move_kind::gather_to_all: return run<move_kind::gather_to_all>(move, last);
       case move_kind::exchange: return run<move_kind::exchange>(move, last);
-      case move_kind::reduce:
-        if constexpr (reduces) return run<move_kind::reduce>(move, last);
+      case move_kind::reduce_to_all:
+        if constexpr (reduces) return run<move_kind::reduce_to_all>(move, last);
         return;
       case move_kind::reduce_to_slices:
         if constexpr (reduces) return run<move_kind::reduce_to_slices>(move, last);

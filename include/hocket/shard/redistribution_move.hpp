@@ -13,16 +13,16 @@
 HOCKET_BEGIN_NAMESPACE
 
 /// The kind of a move of a redistribution.
-enum class move_kind { slice, keep_on_first, pad_with_zeros, gather, exchange, reduce, reduce_to_slices };
+enum class move_kind { slice, keep_on_first, pad_with_zeros, gather_to_all, exchange, reduce_to_all, reduce_to_slices };
 
 constexpr const char* to_string(move_kind kind) noexcept {
   switch (kind) {
     case move_kind::slice: return "slice";
     case move_kind::keep_on_first: return "keep on first rank";
     case move_kind::pad_with_zeros: return "pad with zeros";
-    case move_kind::gather: return "all_gather";
+    case move_kind::gather_to_all: return "all_gather";
     case move_kind::exchange: return "all_to_all";
-    case move_kind::reduce: return "all_reduce";
+    case move_kind::reduce_to_all: return "all_reduce";
     case move_kind::reduce_to_slices: return "reduce_scatter";
   }
   return "unknown";

@@ -122,7 +122,7 @@ class redistribution_search {
     for (std::size_t a = 0; a < Axes; ++a) changed |= from[a] == to[a] ? 0U : 1U << a;
     found = {move_kind::slice, changed, to, 0, 0, 0};
     if (all(from, to, changed, [](placement b, placement a) { return b.partial() && a.whole(); })) {
-      found.kind = move_kind::reduce;
+      found.kind = move_kind::reduce_to_all;
     } else if (all(from, to, changed, [](placement b, placement a) { return b.partial() && a.sharded(); })) {
       found.kind = move_kind::reduce_to_slices;
     } else if (all(from, to, changed, [](placement b, placement a) { return b.whole() && a.partial(); })) {
@@ -133,16 +133,17 @@ class redistribution_search {
       found.kind = move_kind::slice;
     } else if (all(from, to, changed, [](placement b, placement a) { return !b.partial() && !a.partial(); })) {
       const bool whole = all(from, to, changed, [](placement, placement a) { return a.whole(); });
-      found.kind = whole ? move_kind::gather : move_kind::exchange;
+      found.kind = whole ? move_kind::gather_to_all : move_kind::exchange;
     } else {
       return false;
     }
-    if (!combines_ && (found.kind == move_kind::reduce || found.kind == move_kind::reduce_to_slices)) return false;
+    if (!combines_ && (found.kind == move_kind::reduce_to_all || found.kind == move_kind::reduce_to_slices))
+      return false;
     // An axis further right may cut a dimension that this move cuts. Then slices and gathers become an exchange among
     // more ranks; a reduce_scatter, and zeros around slices, are possible only if the inner cut does not affect the
     // parts: see `complete`.
     const axis_set closed = with_inner_cuts(from, to, changed);
-    const bool moves_elements = found.kind == move_kind::slice || found.kind == move_kind::gather;
+    const bool moves_elements = found.kind == move_kind::slice || found.kind == move_kind::gather_to_all;
     if (closed != changed && (moves_elements || found.kind == move_kind::exchange)) {
       found.kind = move_kind::exchange;
       found.along = closed;
@@ -161,10 +162,10 @@ class redistribution_search {
                              : ranks_.shares_out(from, to, found.along);
       if (!fits) return false;
     }
-    if (found.kind == move_kind::exchange || (found.kind == move_kind::gather && can_compute_parts()))
+    if (found.kind == move_kind::exchange || (found.kind == move_kind::gather_to_all && can_compute_parts()))
       compute_parts_of_both(from, to);
     set_price(from, to, found);
-    if (found.kind == move_kind::exchange || found.kind == move_kind::gather) narrow(from, to, found);
+    if (found.kind == move_kind::exchange || found.kind == move_kind::gather_to_all) narrow(from, to, found);
     return true;
   }
 
@@ -301,7 +302,8 @@ class redistribution_search {
     if (priced.kind == move_kind::reduce_to_slices) {
       return seconds_to_receive((ranks - 1) * to.first.volume(), 1);
     }
-    if (priced.kind == move_kind::reduce) return seconds_to_receive(2 * (ranks - 1) * largest_share(from, ranks), 1);
+    if (priced.kind == move_kind::reduce_to_all)
+      return seconds_to_receive(2 * (ranks - 1) * largest_share(from, ranks), 1);
     const bool looked_at = priced.kind == move_kind::exchange || can_compute_parts();
     if (looked_at) return seconds_to_receive(ranks_.most_missing_elements(from, to), 1);
     return seconds_to_receive(priced.elements, ranks);
@@ -315,7 +317,7 @@ class redistribution_search {
   /// Returns the elements that a rank copies or combines in a move, at most: a reduction combines what others send.
   constexpr std::size_t handled(const node& from, const node& to, const move& priced) const {
     const std::size_t others = ranks_.ranks_along(priced.along) - 1;
-    if (priced.kind == move_kind::reduce) return to.first.volume() + others * largest_share(from, others + 1);
+    if (priced.kind == move_kind::reduce_to_all) return to.first.volume() + others * largest_share(from, others + 1);
     return (priced.kind == move_kind::reduce_to_slices ? others : 1) * to.first.volume();
   }
 
@@ -326,9 +328,9 @@ class redistribution_search {
       case move_kind::slice:
       case move_kind::keep_on_first:
       case move_kind::pad_with_zeros: priced.elements = 0; break;
-      case move_kind::gather: priced.elements = (ranks - 1) * to.first.volume(); break;
+      case move_kind::gather_to_all: priced.elements = (ranks - 1) * to.first.volume(); break;
       case move_kind::reduce_to_slices: priced.elements = (ranks - 1) * before; break;
-      case move_kind::reduce: priced.elements = 2 * (ranks - 1) * before; break;
+      case move_kind::reduce_to_all: priced.elements = 2 * (ranks - 1) * before; break;
       case move_kind::exchange: priced.elements = ranks_.exchanged(from, to, priced.along); break;
     }
     priced.seconds = seconds_to_handle(handled(from, to, priced));
@@ -342,7 +344,7 @@ class redistribution_search {
   constexpr double least_seconds(const node& from, const node& to, const move& classified) const {
     const double seconds = seconds_to_handle(to.first.volume());
     if (!communicates(classified.kind)) return seconds;
-    if (classified.kind == move_kind::reduce || classified.kind == move_kind::reduce_to_slices) {
+    if (classified.kind == move_kind::reduce_to_all || classified.kind == move_kind::reduce_to_slices) {
       return seconds + latency(ranks_.ranks_along(classified.along));
     }
     const std::size_t needed = to.first.volume();
