@@ -30,9 +30,13 @@ class pending {
   virtual void wait_undelivered() { wait(); }
   /// The cause of a failure, or of a refused `test` or `wait`; no failure while the operation runs and after success.
   virtual const failure& cause() const = 0;
+  /// The communicator that the operation belongs to: waiting for one of its operations drives all of them.
+  virtual const void* driver() const noexcept { return this; }
   /// True if this process is a copy, made by `fork`, of the process that started the operation and still owns it.
   virtual bool in_forked_child() const noexcept { return false; }
 };
+
+struct request_access;
 
 }  // namespace detail
 
@@ -40,7 +44,7 @@ class pending {
 ///
 /// Nothing runs in the background: an operation makes progress only while a call drives its communicator: `test` or
 /// `wait` of a request on it, or a blocking call. Calls on other communicators do not drive it: wait for operations on
-/// several communicators in the same order on all ranks. The buffers belong to the operation until it has ended.
+/// several communicators in the same order on all ranks, or by `wait_all`. The buffers belong to the operation until it has ended.
 ///
 /// The destructor waits like `wait`, also when an exception leaves the scope, so that ranks stay in step. If peers wait
 /// for calls that this rank no longer makes, it waits until the deadline, unless `revoke` is called first. It never
@@ -79,7 +83,12 @@ class [[nodiscard]] request {
   /// Returns the failure, in full; no failure while the operation runs and after success.
   failure error() const { return started_ ? started_->cause() : failure{}; }
 
+  /// Returns whether this request has no operation.
+  bool is_empty() const noexcept { return !started_; }
+
  private:
+  friend struct detail::request_access;
+
   void finish() noexcept {
     if (started_ && started_->in_forked_child()) static_cast<void>(started_.release());
     if (started_) started_->wait_undelivered();

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Waits for several requests: for all of them, or for the first that ends.
+///
+/// Each rank can wait in its own order and on several communicators: all operations are driven until they have ended. A
+/// loop of `request::wait` drives only the communicator of one request at a time, so that ranks that wait for several
+/// communicators in different orders would wait for each other.
+///
+///     hocket::request sent = hocket::send_async(comm, out, hocket::peer{next});
+///     hocket::request received = hocket::recv_async(comm, in, hocket::peer{previous});
+///     hocket::wait_all(sent, received);
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/request.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <system_error>
+#include <utility>
+
+HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+struct request_access {
+  /// Returns the communicator of the operation; null for an empty request.
+  static const void* driver(const request& of) noexcept { return of.started_ ? of.started_->driver() : nullptr; }
+};
+
+/// Returns whether waiting for one of the requests drives all of them.
+template <class At>
+bool have_one_driver(std::size_t count, const At& at) {
+  const void* common = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    const void* const driver = request_access::driver(at(i));
+    if (common == nullptr) common = driver;
+    if (driver != nullptr && driver != common) return false;
+  }
+  return true;
+}
+
+/// Returns whether the operation has ended, or can't be driven because another thread uses its communicator.
+inline bool is_settled(request& one) { return one.test() || one.error(); }
+
+/// Waits for requests at(0) to at(count - 1). Returns the failure of the first that has failed.
+template <class At>
+failure wait_for_all(std::size_t count, const At& at) {
+  bool settled = have_one_driver(count, at);  // then the first `wait` drives all of them
+  while (!settled) {
+    settled = true;
+    for (std::size_t i = 0; i < count; ++i) settled = is_settled(at(i)) && settled;
+  }
+  failure first;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::error_code code;
+    at(i).wait(code);
+    if (code && !first) first = at(i).error();
+  }
+  return first;
+}
+
+/// Waits until one of the requests that are not empty has ended. Returns its index, or `count` if all are empty.
+template <class At>
+std::size_t wait_for_any(std::size_t count, const At& at) {
+  for (;;) {
+    bool is_any_pending = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (at(i).is_empty()) continue;
+      if (is_settled(at(i))) return i;
+      is_any_pending = true;
+    }
+    if (!is_any_pending) return count;
+  }
+}
+
+/// Empties a request whose operation has ended, and returns its failure.
+inline failure take_ended(request& ended) {
+  std::error_code code;
+  ended.wait(code);
+  failure cause = ended.error();
+  if (code != errc::concurrent_use) ended = {};
+  return cause;
+}
+
+}  // namespace detail
+
+/// Waits until all operations have ended, also if some fail, and then throws the failure of the first in the list that
+/// has failed; `error()` of each request has its own. Empty requests have ended. Each operation waits at most until its
+/// own deadline. An operation whose communicator another thread uses fails with `concurrent_use`, as in
+/// `request::wait`, and continues: wait again later.
+inline void wait_all(std::span<request> requests) {
+  const failure first = detail::wait_for_all(requests.size(), [&](std::size_t i) -> request& { return requests[i]; });
+  if (first) raise(first);
+}
+/// The same; `code` receives the code of the failure, which is thrown otherwise.
+inline void wait_all(std::span<request> requests, std::error_code& code) {
+  code = detail::wait_for_all(requests.size(), [&](std::size_t i) -> request& { return requests[i]; }).code;
+}
+/// The same for requests that are passed one by one.
+template <std::same_as<request>... Requests>
+void wait_all(Requests&... requests) {
+  request* const all[] = {&requests..., nullptr};
+  const failure first = detail::wait_for_all(sizeof...(requests), [&](std::size_t i) -> request& { return *all[i]; });
+  if (first) raise(first);
+}
+
+/// Waits until one of the operations has ended, and returns the index of its request, which is empty then: in a loop,
+/// each request is returned once, in the order in which operations end on this rank. Returns `requests.size()` if all
+/// requests are empty. If the operation has failed, throws its failure instead. Drives all communicators meanwhile.
+inline std::size_t wait_any(std::span<request> requests) {
+  const auto at = [&](std::size_t i) -> request& { return requests[i]; };
+  const std::size_t found = detail::wait_for_any(requests.size(), at);
+  if (found == requests.size()) return found;
+  if (const failure cause = detail::take_ended(requests[found])) raise(cause);
+  return found;
+}
+/// The same; `code` receives the code of the failure, which is thrown otherwise.
+inline std::size_t wait_any(std::span<request> requests, std::error_code& code) {
+  code.clear();
+  const auto at = [&](std::size_t i) -> request& { return requests[i]; };
+  const std::size_t found = detail::wait_for_any(requests.size(), at);
+  if (found < requests.size()) code = detail::take_ended(requests[found]).code;
+  return found;
+}
+
+HOCKET_END_NAMESPACE
