@@ -82,8 +82,10 @@ std::vector<expected_case<T>> evaluate_all(int ranks, const std::vector<call_cas
   std::vector<expected_case<T>> all;
   for (const call_case& each : cases) {
     const plan::layout layout = layout_for(each.chosen, ranks, each.elements);
-    const bool own_block = each.chosen.collective().kind == plan::collective_kind::all_gather;
-    auto inputs = samples_of_all<T>(ranks, own_block ? layout.block_size() : layout.size());
+    std::vector<std::vector<T>> inputs;
+    for (int rank = 0; rank < ranks; ++rank) {
+      inputs.push_back(samples<T>(rank, input_size(each.chosen, layout, rank)));
+    }
     auto outputs = evaluate<T, Op>(each.chosen, ranks, layout, inputs, op, each.in_place);
     all.push_back({each, std::move(inputs), std::move(outputs)});
   }

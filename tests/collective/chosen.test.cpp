@@ -8,8 +8,11 @@
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/gather.hpp>
 #include <hocket/collective/host/impl/call.ipp>
+#include <hocket/collective/reduce.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/scatter.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/selection/select.hpp>
 
@@ -123,6 +126,24 @@ TEST_CASE("the tag of an algorithm selects the plan of the same name") {
     };
     tells(hocket::binomial, plan::binomial_broadcast{3});
     tells(hocket::direct, plan::direct_broadcast{3});
+    const auto collects = [&](const auto& name, const plan::any_algorithm& expected) {
+      check_named(me, expected, size, [&](auto observed) {
+        hocket::reduce(comm, in, out, std::plus<>{}, hocket::root{3}, hocket::with(name, observed));
+      });
+    };
+    collects(hocket::binomial, plan::binomial_reduce{3});
+    collects(hocket::ring, plan::ring_reduce{3});
+    collects(hocket::direct, plan::direct_reduce{3});
+    const auto moves = [&](const auto& name, const plan::any_algorithm& up, const plan::any_algorithm& down) {
+      check_named(me, up, size,
+                  [&](auto observed) { hocket::gather(comm, in, all, hocket::root{3}, hocket::with(name, observed)); });
+      check_named(me, down, size, [&](auto observed) {
+        hocket::scatter(comm, blocks, out, hocket::root{3}, hocket::with(name, observed));
+      });
+    };
+    moves(hocket::flat, plan::flat_gather{3}, plan::flat_scatter{3});
+    moves(hocket::binomial, plan::binomial_gather{3}, plan::binomial_scatter{3});
+    moves(hocket::direct, plan::direct_gather{3}, plan::direct_scatter{3});
     check_named(me, plan::dissemination_barrier{}, 0,
                 [&](auto observed) { hocket::barrier(comm, hocket::with(hocket::dissemination, observed)); });
   });

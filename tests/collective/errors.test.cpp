@@ -8,8 +8,13 @@
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/gather.hpp>
+#include <hocket/collective/gather_v.hpp>
 #include <hocket/collective/recv.hpp>
+#include <hocket/collective/reduce.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
+#include <hocket/collective/scatter.hpp>
+#include <hocket/collective/scatter_v.hpp>
 #include <hocket/collective/send.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/group/local.hpp>
@@ -67,6 +72,9 @@ TEST_CASE("invalid arguments are refused, and the communicator stays usable") {
     check_refused(me, "overlap", [&] { hocket::reduce_scatter(comm, all.first(90), all.subspan(61, 30)); });
     check_refused(me, "root is 3; it must be one of 0 to 2", [&] { hocket::broadcast(comm, five, hocket::root{3}); });
     check_refused(me, "root is -1", [&] { hocket::broadcast(comm, five, hocket::root{-1}); });
+    check_refused(me, "root is 3", [&] { hocket::reduce(comm, five, five, std::plus<>{}, hocket::root{3}); });
+    check_refused(me, "root is -1", [&] { hocket::gather(comm, five, five, hocket::root{-1}); });
+    check_refused(me, "root is 7", [&] { hocket::scatter(comm, five, five, hocket::root{7}); });
     check_refused(me, "peer is 3", [&] { hocket::send(comm, five, hocket::peer{3}); });
     check_refused(me, "peer is -1", [&] { hocket::send(comm, five, hocket::peer{-1}); });
     check_refused(me, "peer is -1", [&] { hocket::recv(comm, five, hocket::peer{-1}); });
@@ -86,6 +94,28 @@ TEST_CASE("invalid arguments are refused, and the communicator stays usable") {
     check_refused(me, refusal, [&] { hocket::send(comm, five, hocket::peer{0}, hocket::tag{1}, past); });
     check_refused(me, refusal,
                   [&] { auto lost = hocket::recv_async(comm, five, hocket::peer{0}, hocket::tag{1}, past); });
+
+    // Only the root uses both buffers.
+    const hocket::root own{me.rank()};
+    check_refused(me, "in has 5 elements and out 6; they must be equal",
+                  [&] { hocket::reduce(comm, five, six, std::plus<>{}, own); });
+    check_refused(me, "in has 5 elements and out 6; out must have the size of in times the number of ranks",
+                  [&] { hocket::gather(comm, five, six, own); });
+    check_refused(me, "in has 7 elements and out 6; in must have the size of out times the number of ranks",
+                  [&] { hocket::scatter(comm, seven, six, own); });
+    check_refused(me, "overlap", [&] { hocket::reduce(comm, all.first(9), all.subspan(1, 9), std::plus<>{}, own); });
+    check_refused(me, "overlap", [&] { hocket::gather(comm, all.subspan(31, 30), all.first(90), own); });
+    check_refused(me, "overlap", [&] { hocket::scatter(comm, all.first(90), all.subspan(61, 30), own); });
+    const std::vector<std::size_t> counts = {5, 5, 5};
+    check_refused(me, "in has 6 elements; the count of this rank is 5",
+                  [&] { hocket::gather_v(comm, six, many, hocket::counts{counts}, own); });
+    check_refused(me, "out has 100 elements; the sum of counts is 15",
+                  [&] { hocket::gather_v(comm, five, many, hocket::counts{counts}, own); });
+    check_refused(me, "out has 6 elements; the count of this rank is 5",
+                  [&] { hocket::scatter_v(comm, many, six, hocket::counts{counts}, own); });
+    check_refused(me, "moves several blocks together", [&] {
+      hocket::gather_v(comm, five, all.first(15), hocket::counts{counts}, own, hocket::with(hocket::binomial));
+    });
 
     // All ranks still agree on the next operation.
     int one = 1, sum = 0;

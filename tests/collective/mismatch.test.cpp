@@ -10,7 +10,11 @@
 #include <hocket/collective/all_to_all_v.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/gather.hpp>
+#include <hocket/collective/gather_v.hpp>
+#include <hocket/collective/reduce.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
+#include <hocket/collective/scatter.hpp>
 #include <hocket/group/local.hpp>
 #include <hocket/operation/operations.hpp>
 
@@ -126,6 +130,35 @@ TEST_CASE("calls that differ are reported on every rank, with both call sites") 
     };
     check("roots", ranks, broadcasts(0), broadcasts(1), {"from root 0", "from root 1"});
     check("collectives", ranks, reduces(300, sum), broadcasts(0), {"all_reduce", "broadcast", here});
+    const auto collects = [](int root, std::size_t size, auto op, auto... properties) {
+      return [=](communicator& comm) {
+        std::vector<float> data(size, 1.0F);
+        hocket::reduce(comm, hocket::in_place(data), op, hocket::root{root}, hocket::with(properties...));
+      };
+    };
+    check("roots of reduce", ranks, collects(0, 300, sum), collects(1, 300, sum), {"to root 0", "to root 1"});
+    check("roots of reduce over messages", ranks, collects(0, 300, sum, hocket::binomial),
+          collects(1, 300, sum, hocket::binomial), {"to root 0", "to root 1"});
+    check("counts of reduce", ranks, collects(1, 2, sum), collects(1, 3, sum), {"of 2 elements", "of 3 elements"});
+    check("operations of reduce", ranks, collects(0, 300, sum), collects(0, 300, maximum), {"plus", "maximum"});
+    check("reduce and all_reduce", ranks, reduces(300, sum), collects(0, 300, sum), {"all_reduce of", " reduce of"});
+    const auto gathers = [](int root, std::size_t size, auto... properties) {
+      return [=](communicator& comm) {
+        std::vector<float> data(size), all(size * static_cast<std::size_t>(comm.size()));
+        hocket::gather(comm, data, all, hocket::root{root}, hocket::with(properties...));
+      };
+    };
+    const auto scatters = [](int root, std::size_t size, auto... properties) {
+      return [=](communicator& comm) {
+        std::vector<float> data(size), all(size * static_cast<std::size_t>(comm.size()));
+        hocket::scatter(comm, all, data, hocket::root{root}, hocket::with(properties...));
+      };
+    };
+    check("roots of gather", ranks, gathers(0, 300), gathers(1, 300), {"to root 0", "to root 1"});
+    check("counts of gather", ranks, gathers(0, 2, hocket::flat), gathers(0, 3, hocket::flat), {"of 2", "of 3"});
+    check("roots of scatter", ranks, scatters(0, 300), scatters(1, 300), {"from root 0", "from root 1"});
+    check("counts of scatter", ranks, scatters(0, 2, hocket::flat), scatters(0, 3, hocket::flat), {"of 2", "of 3"});
+    check("gather and scatter", ranks, gathers(0, 300), scatters(0, 300), {"gather of", "scatter of"});
     check(
         "order", ranks,
         [](communicator& comm) {
@@ -220,6 +253,15 @@ TEST_CASE("counts that differ between ranks are reported, even if sums and longe
           {"all_gather_v of up to 9", "by ring", here});
     check("counts of reduce_scatter_v", ranks, scatters(2, 7), scatters(7, 2),
           {"reduce_scatter_v of up to", "mismatch.test"});
+    const auto collects = [](std::size_t first, std::size_t others) {
+      return [=](communicator& comm) {
+        std::vector<std::size_t> lengths(static_cast<std::size_t>(comm.size()), others);
+        lengths[0] = first;
+        std::vector<float> data(comm.rank() == 0 ? first : others), all(first + others * (lengths.size() - 1));
+        hocket::gather_v(comm, data, all, hocket::counts{lengths}, hocket::root{1});
+      };
+    };
+    check("counts of gather_v", ranks, collects(2, 7), collects(7, 2), {"gather_v"});
     check("with and without counts", ranks, gathers(9, 9),
           [](communicator& comm) {
             std::vector<float> in(9), out(9U * static_cast<unsigned>(comm.size()));

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// all_gather, all_to_all and broadcast move every byte to its place; a barrier holds all ranks back.
+// all_gather, all_to_all, broadcast, gather and scatter move every byte to its place; a barrier holds all ranks back.
 //
 // The tests cover all pairs of (plan, ranks), (plan, size), (plan, placement) and, for element sizes of 1, 2, 4, 24 and
-// 40, (plan, type); broadcasts from each root.
+// 40, (plan, type); calls with a root with each root.
 #include "collective/cases.hpp"
 
 #include <hocket/collective/all_gather.hpp>
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/gather.hpp>
+#include <hocket/collective/scatter.hpp>
 #include <hocket/operation/exact_sum.hpp>
 
 #include <atomic>
@@ -64,6 +66,36 @@ void check_broadcast(int ranks) {
   }
 }
 
+template <class T>
+void check_gather(int ranks) {
+  for (int root = 0; root < ranks; ++root) {
+    const auto cases =
+        pair_up({plan::flat_gather{root}, plan::binomial_gather{root}, plan::direct_gather{root}}, block_sizes);
+    const auto own_block = [](int rank, std::span<T> whole, std::size_t block, std::size_t result) {
+      const std::size_t begin = result > 0 ? static_cast<std::size_t>(rank) * block : 0;
+      return std::pair(whole.subspan(begin, block), whole.first(result));
+    };
+    check_cases<T>(ranks, cases, moves_only{}, own_block,
+                   [&](thread_rank& me, const call_case&, std::span<const T> in, std::span<T> out,
+                       const auto& options) { hocket::gather(me.comm(), in, out, hocket::root{root}, options); });
+  }
+}
+
+template <class T>
+void check_scatter(int ranks) {
+  for (int root = 0; root < ranks; ++root) {
+    const auto cases =
+        pair_up({plan::flat_scatter{root}, plan::binomial_scatter{root}, plan::direct_scatter{root}}, block_sizes);
+    const auto own_block = [](int rank, std::span<T> whole, std::size_t vector, std::size_t block) {
+      const std::size_t begin = vector > 0 ? static_cast<std::size_t>(rank) * block : 0;
+      return std::pair(whole.first(vector), whole.subspan(begin, block));
+    };
+    check_cases<T>(ranks, cases, moves_only{}, own_block,
+                   [&](thread_rank& me, const call_case&, std::span<const T> in, std::span<T> out,
+                       const auto& options) { hocket::scatter(me.comm(), in, out, hocket::root{root}, options); });
+  }
+}
+
 template <class Check>
 void for_rank_counts(Check check) {
   for (const int ranks : rank_counts) check(ranks);
@@ -90,6 +122,18 @@ TEST_CASE("broadcast copies the root's vector to every rank, for each root") {
   for_rank_counts(check_broadcast<float>);
   for_rank_counts(check_broadcast<std::uint8_t>);
   for_rank_counts(check_broadcast<affine_map>);
+}
+
+TEST_CASE("gather copies every rank's block to the root, for each root") {
+  for_rank_counts(check_gather<std::int32_t>);
+  for_rank_counts(check_gather<std::uint8_t>);
+  for_rank_counts(check_gather<affine_map>);
+}
+
+TEST_CASE("scatter copies a block of the root to every rank, for each root") {
+  for_rank_counts(check_scatter<std::int32_t>);
+  for_rank_counts(check_scatter<hocket::half>);
+  for_rank_counts(check_scatter<affine_map>);
 }
 
 TEST_CASE("no rank leaves a barrier before every rank has arrived") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Block lengths for tests, and checks of all_gather_v and reduce_scatter_v against the sequential evaluation of their
-/// plans.
+/// Block lengths for tests, and checks of calls with counts that all ranks know against the sequential evaluation of
+/// their plans.
 #pragma once
 
 #include "collective/cases.hpp"
@@ -126,10 +126,8 @@ void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, cons
     expected& made = all.back();
     made.layout = plan::layout::given(made.offsets.data(), static_cast<std::uint32_t>(ranks),
                                       each.chosen.shape(ranks).chunks_per_block);
-    const bool gathers = each.chosen.collective().kind == plan::collective_kind::all_gather;
     for (int rank = 0; rank < ranks; ++rank) {
-      made.inputs.push_back(
-          samples<T>(rank, gathers ? each.blocks[static_cast<std::size_t>(rank)] : sum_of(each.blocks)));
+      made.inputs.push_back(samples<T>(rank, input_size(each.chosen, made.layout, rank)));
     }
     made.outputs = evaluate<T, Op>(each.chosen, ranks, made.layout, made.inputs, op, each.in_place);
   }
@@ -140,12 +138,18 @@ void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, cons
       const std::vector<T>& input = each.inputs[rank];
       const std::vector<T>& output = each.outputs[rank];
       const plan::extent own = each.layout.block(static_cast<std::uint32_t>(rank));
-      const bool gathers = each.call.chosen.collective().kind == plan::collective_kind::all_gather;
+      const plan::collective what = each.call.chosen.collective();
+      const bool gathers = what.in_part(me.rank()) == plan::buffer_part::own_block;
       guarded<T> whole(each.layout.size(), each.call.offset);
       guarded<T> block(own.size, each.call.offset);
       const auto part = each.call.in_place ? whole.elements().subspan(own.begin, own.size) : block.elements();
-      const std::span<T> in = gathers ? part : whole.elements();
-      const std::span<T> out = gathers ? whole.elements() : part;
+      const auto held = [&](plan::buffer_part which) {
+        return which == plan::buffer_part::nothing     ? std::span<T>()
+               : which == plan::buffer_part::own_block ? part
+                                                       : whole.elements();
+      };
+      const std::span<T> in = held(what.in_part(me.rank()));
+      const std::span<T> out = held(what.out_part(me.rank()));
       std::copy(input.begin(), input.end(), in.begin());
       trace steps;
       lengths counts = each.call.blocks;
@@ -158,7 +162,7 @@ void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, cons
       me.check(whole.intact() && block.intact(), "wrote outside the buffers");
       // In place, only the result may have changed; otherwise, only `out`.
       for (std::size_t i = 0; i < in.size(); ++i) {
-        if (each.call.in_place && (gathers || i - own.begin < own.size)) continue;
+        if (each.call.in_place && !out.empty() && (gathers || i - own.begin < own.size)) continue;
         if (!me.check(std::memcmp(&in[i], &input[i], sizeof(T)) == 0, "changed `in`")) break;
       }
       const bool one_buffer = each.call.in_place || hocket::reduction<Op, T>::prepares;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// all_gather_v and all_to_all_v move every byte to its place.
+// all_gather_v, all_to_all_v, gather_v and scatter_v move every byte to its place.
 //
 // The tests cover all pairs of (plan, ranks), (plan, lengths), (plan, placement) and (plan, type), for elements of 3
 // and 4 bytes.
@@ -8,7 +8,10 @@
 
 #include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_to_all_v.hpp>
+#include <hocket/collective/gather_v.hpp>
+#include <hocket/collective/scatter_v.hpp>
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +28,31 @@ void check_all_gather_v() {
         [](thread_rank& me, std::span<const T> in, std::span<T> out, const lengths& counts, const auto& options) {
           hocket::all_gather_v(me.comm(), in, out, hocket::counts{counts}, options);
         });
+  }
+}
+
+template <class T>
+void check_gather_v(int ranks, int root) {
+  check_uneven<T>(
+      ranks, {plan::flat_gather{root}, plan::direct_gather{root}}, moves_only{},
+      [&](thread_rank& me, std::span<const T> in, std::span<T> out, const lengths& counts, const auto& options) {
+        hocket::gather_v(me.comm(), in, out, hocket::counts{counts}, hocket::root{root}, options);
+      });
+}
+
+template <class T>
+void check_scatter_v(int ranks, int root) {
+  check_uneven<T>(
+      ranks, {plan::flat_scatter{root}, plan::direct_scatter{root}}, moves_only{},
+      [&](thread_rank& me, std::span<const T> in, std::span<T> out, const lengths& counts, const auto& options) {
+        hocket::scatter_v(me.comm(), in, out, hocket::counts{counts}, hocket::root{root}, options);
+      });
+}
+
+template <class Check>
+void for_some_roots(Check check) {
+  for (const int ranks : rank_counts) {
+    for (const int root : std::set<int>{0, ranks / 2, ranks - 1}) check(ranks, root);
   }
 }
 
@@ -68,6 +96,16 @@ void check_all_to_all_v(int ranks) {
 }
 
 }  // namespace
+
+TEST_CASE("gather_v copies every rank's block to the root") {
+  for_some_roots(check_gather_v<std::int32_t>);
+  for_some_roots(check_gather_v<triple>);
+}
+
+TEST_CASE("scatter_v copies a block of the root to every rank") {
+  for_some_roots(check_scatter_v<std::int32_t>);
+  for_some_roots(check_scatter_v<triple>);
+}
 
 TEST_CASE("all_gather_v copies every rank's block to every rank") {
   check_all_gather_v<float>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: in_place\(buffer\) replaces both in and out of all_reduce: pass it once
+// expect: in_place\(buffer\) replaces both in and out of all_reduce and reduce: pass it once
 //
 // One in_place buffer is both input and output.
 #include <hocket/hocket.hpp>

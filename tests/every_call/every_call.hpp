@@ -76,6 +76,15 @@ void check_reductions(const hocket::communicator<Domain>& comm, findings& found)
     started.wait();
     found.check(all_are(out, all), "all_reduce_async");
 
+    const hocket::root last{ranks - 1};
+    const bool is_last = comm.rank() == last.rank;
+    std::vector<T> result(is_last ? count : 0);
+    hocket::reduce(comm, in, result, std::plus<>{}, last);
+    found.check(all_are(result, all), "reduce");
+    std::vector<T> both = in;
+    hocket::reduce_async(comm, hocket::in_place(both), hocket::minimum{}, last).wait();
+    found.check(all_are(both, is_last ? 1 : comm.rank() + 1), "reduce_async of one buffer");
+
     std::vector<T> whole(count * p, static_cast<T>(comm.rank() + 1));
     hocket::reduce_scatter(comm, whole, out);
     found.check(all_are(out, all), "reduce_scatter");
@@ -126,6 +135,19 @@ void check_moves(const hocket::communicator<Domain>& comm, findings& found) {
     std::vector<T> shared = rank == ranks - 1 ? numbers<T>(count, 1) : std::vector<T>(count);
     hocket::broadcast(comm, shared, hocket::root{ranks - 1});
     found.check(shared == numbers<T>(count, 1), "broadcast");
+
+    const hocket::root middle{ranks / 2};
+    const bool is_middle = rank == middle.rank;
+    std::vector<T> collected(is_middle ? count * p : 0), block(count);
+    hocket::gather(comm, numbers<T>(count, rank * length), collected, middle);
+    found.check(!is_middle || collected == expected, "gather");
+    hocket::scatter(comm, collected, block, middle);
+    found.check(block == numbers<T>(count, rank * length), "scatter");
+    std::vector<T> parts(is_middle ? total : 0), part(lengths[own]);
+    hocket::gather_v(comm, numbers<T>(lengths[own], before), parts, hocket::counts{lengths}, middle);
+    found.check(!is_middle || parts == numbers<T>(total, 0), "gather_v");
+    hocket::scatter_v_async(comm, parts, part, hocket::counts{lengths}, middle).wait();
+    found.check(part == numbers<T>(lengths[own], before), "scatter_v_async");
     hocket::barrier(comm);
     hocket::barrier_async(comm).wait();
   }

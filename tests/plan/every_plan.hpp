@@ -8,12 +8,15 @@
 #include <hocket/plan/collective/barrier.hpp>
 #include <hocket/plan/collective/broadcast.hpp>
 #include <hocket/plan/collective/double_tree.hpp>
+#include <hocket/plan/collective/gather.hpp>
 #include <hocket/plan/collective/halving_doubling.hpp>
 #include <hocket/plan/collective/one_shot.hpp>
 #include <hocket/plan/collective/push.hpp>
 #include <hocket/plan/collective/recursive_doubling.hpp>
+#include <hocket/plan/collective/reduce.hpp>
 #include <hocket/plan/collective/reduce_scatter.hpp>
 #include <hocket/plan/collective/ring_all_reduce.hpp>
+#include <hocket/plan/collective/scatter.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/in_place.hpp>
 #include <hocket/plan/plan.hpp>
@@ -47,6 +50,15 @@ void for_every_plan(int ranks, Visit visit) {
     visit(plan::binomial_broadcast{root});
     visit(plan::direct_broadcast{root});
     visit(plan::binomial_load_broadcast{root});
+    visit(plan::binomial_reduce{root});
+    visit(plan::ring_reduce{root});
+    visit(plan::direct_reduce{root});
+    visit(plan::flat_gather{root});
+    visit(plan::binomial_gather{root});
+    visit(plan::direct_gather{root});
+    visit(plan::flat_scatter{root});
+    visit(plan::binomial_scatter{root});
+    visit(plan::direct_scatter{root});
   }
 }
 

@@ -327,8 +327,9 @@ class interpreter {
   std::string judge() {
     for (int rank = 0; rank < ranks_; ++rank) {
       for (std::uint32_t block = 0; block < layout_.blocks(); ++block) {
+        const plan::buffer_part part = collective_.out_part(rank);
         const bool own = static_cast<int>(block) == rank;
-        if (collective_.kind == plan::collective_kind::reduce_scatter && !own) continue;
+        if (part == plan::buffer_part::nothing || (part == plan::buffer_part::own_block && !own)) continue;
         for (std::size_t i = 0; i < layout_.block_size(); ++i) {
           const number found = results_[static_cast<std::size_t>(rank)][block * layout_.block_size() + i];
           if (found != wanted(rank, block, i)) return "wrong result";
@@ -342,7 +343,10 @@ class interpreter {
     const std::size_t n = layout_.block_size();
     switch (collective_.kind) {
       case plan::collective_kind::broadcast: return contributions_[static_cast<std::size_t>(collective_.root)][i];
-      case plan::collective_kind::all_gather: return contributions_[block][block * n + i];
+      case plan::collective_kind::all_gather:
+      case plan::collective_kind::gather: return contributions_[block][block * n + i];
+      case plan::collective_kind::scatter:
+        return contributions_[static_cast<std::size_t>(collective_.root)][block * n + i];
       case plan::collective_kind::all_to_all: return contributions_[block][static_cast<std::size_t>(rank) * n + i];
       default: break;
     }

@@ -36,9 +36,10 @@ namespace {
 
 constexpr auto any_order = plan::combination_order::any_order;
 
-const plan::collective_kind collectives[] = {plan::collective_kind::all_reduce, plan::collective_kind::reduce_scatter,
-                                             plan::collective_kind::all_gather, plan::collective_kind::all_to_all,
-                                             plan::collective_kind::broadcast,  plan::collective_kind::barrier};
+const plan::collective_kind collectives[] = {
+    plan::collective_kind::all_reduce, plan::collective_kind::reduce_scatter, plan::collective_kind::all_gather,
+    plan::collective_kind::all_to_all, plan::collective_kind::broadcast,      plan::collective_kind::barrier,
+    plan::collective_kind::reduce,     plan::collective_kind::gather,         plan::collective_kind::scatter};
 
 /// Link costs that cover the range of transports: different latencies and bandwidths, and those of `local`.
 std::vector<hocket::transport::link_costs> all_costs() {
@@ -148,6 +149,10 @@ TEST_CASE("the table's prices of algorithms with messages agree with the virtual
       // Messages of these plans compete for a rank's port, which no closed form describes exactly.
       near(kind::all_reduce, "double_tree");
       near(kind::all_to_all, "pairwise");
+      power ? exact(kind::reduce, "binomial") : near(kind::reduce, "binomial");
+      near(kind::reduce, "ring");
+      exact(kind::gather, "binomial");
+      exact(kind::scatter, "binomial");
     }
   }
   for (int ranks = 2; ranks <= 64; ++ranks) {
@@ -202,10 +207,22 @@ TEST_CASE("ranks of one host send to all others at once, except blocks longer th
   }
 }
 
-TEST_CASE("a broadcast keeps the requested root") {
-  for (const bool pointers : {false, true}) {
-    query asked{{plan::collective_kind::broadcast, 3}, 1000, 5, any_order, pointers, 0, hocket::local::domain::costs()};
-    CHECK(table(asked).best().make(3).collective() == plan::collective{plan::collective_kind::broadcast, 3});
+TEST_CASE("a collective with a root keeps the requested root") {
+  for (const plan::collective_kind kind : collectives) {
+    if (!plan::collective{kind, 0}.has_root()) continue;
+    for (const bool pointers : {false, true}) {
+      const query asked{{kind, 3}, 1000, 5, any_order, pointers, 0, hocket::local::domain::costs()};
+      CHECK(table(asked).best().make(3).collective() == plan::collective{kind, 3});
+    }
+  }
+}
+
+TEST_CASE("blocks of different lengths exclude a plan that moves several blocks in one message") {
+  for (const plan::collective_kind kind : {plan::collective_kind::gather, plan::collective_kind::scatter}) {
+    query asked{{kind, 0}, 8, 1000, any_order, false, 0, hocket::local::domain::costs()};
+    CHECK(table(asked).best().name == std::string_view("binomial"));
+    asked.equal_lengths = false;
+    CHECK(table(asked).best().name == std::string_view("flat"));
   }
 }
 

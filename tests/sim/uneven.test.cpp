@@ -65,6 +65,25 @@ TEST_CASE("calls with counts give correct results between simulated ranks", "[si
     }
     run();
 
+    const hocket::root root{ranks / 2};
+    numbers gathered(offsets.back());
+    std::vector<numbers> scattered(place_of(ranks));
+    numbers nothing;
+    for (int r = 0; r < ranks; ++r) {
+      numbers& out = r == root.rank ? gathered : nothing;
+      requests.push_back(hocket::gather_v_async(world.comm(r), own[place_of(r)], out, hocket::counts{blocks}, root));
+    }
+    run();
+    CHECK(gathered == all[0]);
+    for (int r = 0; r < ranks; ++r) {
+      const numbers& in = r == root.rank ? gathered : nothing;
+      scattered[place_of(r)].resize(blocks[place_of(r)]);
+      requests.push_back(
+          hocket::scatter_v_async(world.comm(r), in, scattered[place_of(r)], hocket::counts{blocks}, root));
+    }
+    run();
+    CHECK(scattered == own);
+
     for (int s = 0; s < ranks; ++s) {
       lengths to, from;
       for (int d = 0; d < ranks; ++d) {

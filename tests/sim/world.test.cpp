@@ -49,14 +49,16 @@ template <class Op>
 hocket::request start(const sim::communicator& comm, const plan::any_algorithm& chosen, std::vector<float>& in,
                       std::vector<float>& out, const Op& op) {
   const auto how = hocket::with(hocket::algorithm(chosen));
+  const hocket::root root{chosen.collective().root};
   switch (chosen.collective().kind) {
     case kind::all_reduce: return hocket::all_reduce_async(comm, in, out, op, how);
     case kind::reduce_scatter: return hocket::reduce_scatter_async(comm, in, out, op, how);
     case kind::all_gather: return hocket::all_gather_async(comm, in, out, how);
     case kind::all_to_all: return hocket::all_to_all_async(comm, in, out, how);
-    case kind::broadcast:
-      out = in;
-      return hocket::broadcast_async(comm, out, hocket::root{chosen.collective().root}, how);
+    case kind::broadcast: out = in; return hocket::broadcast_async(comm, out, root, how);
+    case kind::reduce: return hocket::reduce_async(comm, in, out, op, root, how);
+    case kind::gather: return hocket::gather_async(comm, in, out, root, how);
+    case kind::scatter: return hocket::scatter_async(comm, in, out, root, how);
     default: return hocket::barrier_async(comm, how);
   }
 }
@@ -71,10 +73,10 @@ outcome run(const plan::any_algorithm& chosen, int ranks, std::size_t block, per
             const sim::conditions& how = {}) {
   sim::world world(ranks, how);
   const plan::layout layout = layout_for(chosen, ranks, block);
-  const std::size_t count = chosen.collective().kind == kind::reduce_scatter ? block : layout.size();
-  per_rank<float> out(index(ranks), std::vector<float>(count, -1.0F));
+  per_rank<float> out(index(ranks));
   std::vector<hocket::request> requests;
   for (int rank = 0; rank < ranks; ++rank) {
+    out[index(rank)].resize(hocket_test::held(chosen.collective(), plan::region::out, layout, rank).size, -1.0F);
     in[index(rank)].reserve(1);  // empty buffers must not have the same address
     out[index(rank)].reserve(1);
     requests.push_back(start(world.comm(rank), chosen, in[index(rank)], out[index(rank)], op));
@@ -92,8 +94,11 @@ hocket::request start_ring(const sim::communicator& comm, const std::vector<floa
   return hocket::all_reduce_async(comm, in, out, std::plus<>{}, hocket::with(hocket::ring));
 }
 
-std::size_t input_size(const plan::any_algorithm& chosen, const plan::layout& layout) {
-  return chosen.collective().kind == kind::all_gather ? layout.block_size() : layout.size();
+/// Returns the input of each rank, which some collectives do not have.
+per_rank<float> inputs_for(const plan::any_algorithm& chosen, int ranks, const plan::layout& layout, unsigned seed) {
+  per_rank<float> all = ill_conditioned(ranks, layout.size(), seed);
+  for (int rank = 0; rank < ranks; ++rank) all[index(rank)].resize(hocket_test::input_size(chosen, layout, rank));
+  return all;
 }
 
 template <class Call>
@@ -115,7 +120,7 @@ TEST_CASE("the engine gives the bits of its plan's evaluation, in the time of it
         if (chosen.collective().kind == kind::barrier && block != 0) continue;
         INFO(chosen.name() << " over " << ranks << " ranks, " << block << " elements");
         const plan::layout layout = layout_for(chosen, ranks, block);
-        const auto in = ill_conditioned(ranks, input_size(chosen, layout), static_cast<unsigned>(ranks + 1));
+        const auto in = inputs_for(chosen, ranks, layout, static_cast<unsigned>(ranks + 1));
         const outcome found = run(chosen, ranks, block, in, std::plus<>{});
         CHECK(found.out == evaluate<float>(chosen, ranks, layout, in, std::plus<>{}));
         CHECK(std::abs(found.seconds - price(chosen, ranks, layout)) <= 1e-9 * found.seconds);
@@ -153,7 +158,7 @@ TEST_CASE("jitter changes times but no results, and equal seeds give equal times
   for (const plan::any_algorithm& chosen : hocket_test::message_plans(13)) {
     INFO(chosen.name());
     const std::size_t block = chosen.collective().kind == kind::barrier ? 0 : 50;
-    const auto in = ill_conditioned(13, input_size(chosen, layout_for(chosen, 13, block)), 3);
+    const auto in = inputs_for(chosen, 13, layout_for(chosen, 13, block), 3);
     const auto with_seed = [&](double jitter, std::uint64_t seed) {
       return run(chosen, 13, block, in, std::plus<>{}, {.jitter = jitter, .seed = seed});
     };

@@ -72,6 +72,11 @@ static_assert(!std::is_invocable_r_v<request, decltype(all_reduce_async), comm, 
 static_assert(!std::is_nothrow_invocable_v<decltype(all_reduce), comm, in, out>);
 static_assert(std::is_nothrow_invocable_v<decltype(all_reduce), comm, in, out, std::plus<>, none, code>);
 
+/// Not an operation.
+struct unary_negation {
+  float operator()(float x) const;
+};
+
 /// Overloads for calls that accept a root and for those that do not.
 template <class Call>
 constexpr int ways(const Call&) {
@@ -82,7 +87,21 @@ template <class Call>
 constexpr int ways(const Call&) {
   return 2;
 }
-static_assert(ways(all_reduce) == 1 && ways(all_gather) == 1);
+static_assert(ways(all_reduce) == 1 && ways(all_gather) == 1 && ways(gather) == 2 && ways(scatter) == 2);
+static_assert(fits<reduce, comm, in, out> && fits<reduce, comm, in, out, std::plus<>, root> &&
+              fits<reduce, comm, place, std::plus<>, root, by_ring, code> && refused<reduce, comm, in, out, root> &&
+              refused<reduce, comm, in, out, std::plus<>, int> &&
+              refused<reduce, comm, in, out, std::plus<>, by_ring> && refused<reduce, comm, in, out, unary_negation> &&
+              gives_request<reduce_async, comm, in, out>);
+static_assert(fits<gather, comm, in, out, root, none, code> && refused<gather, comm, place, root> &&
+              refused<gather, comm, in, in, root> && refused<gather, comm, in, out, root, by_ring> &&
+              refused<scatter, comm, in, out, std::plus<>, root> && gives_request<scatter_async, comm, in, out, root>);
+static_assert(fits<gather_v, comm, in, out, counts, root, none, code> && fits<scatter_v, comm, in, out, counts> &&
+              refused<gather_v, comm, in, out, root> && refused<gather_v, comm, in, out, counts, lengths>);
+static_assert(fits<reduce, comm, on_device, on_device, std::plus<>, root, in_order> &&
+              fits<gather, comm, const_on_device, on_device, root, in_order> &&
+              fits<scatter_v, comm, on_device, on_device, counts, root, in_order> &&
+              refused<gather, comm, on_device, on_device, root> && refused<scatter, comm, on_device, out, root>);
 
 // ── The communicator and the buffers ───────────────────────────────────────────────────────────────────────────────
 

@@ -25,6 +25,10 @@ static_assert(prove(plan::pairwise_all_gather{}, 16));
 static_assert(prove(plan::pairwise_all_to_all{}, 16));
 static_assert(prove(plan::binomial_broadcast{3}, 16));
 static_assert(prove(plan::dissemination_barrier{}, 16));
+static_assert(prove(plan::binomial_reduce{3}, 7));
+static_assert(prove(plan::ring_reduce{3}, 5));
+static_assert(prove(plan::binomial_gather{5}, 11));
+static_assert(prove(plan::binomial_scatter{5}, 11));
 
 // The results of a proof are constant expressions too.
 static_assert(prove(plan::recursive_doubling{}, 4).order == plan::combination_order::fixed_tree);

@@ -43,6 +43,25 @@ inline hocket::plan::layout layout_for(const hocket::plan::any_algorithm& plan, 
           plan.shape(ranks).chunks_per_block};
 }
 
+/// Returns the elements of the whole vector that the buffer `where` of a rank holds. `out` of a broadcast's root, and that
+/// of its other ranks, is its input.
+inline hocket::plan::extent held(const hocket::plan::collective& what, hocket::plan::region where,
+                                 const hocket::plan::layout& layout, int rank) {
+  switch (where == hocket::plan::region::in ? what.in_part(rank) : what.out_part(rank)) {
+    case hocket::plan::buffer_part::nothing: return {};
+    case hocket::plan::buffer_part::own_block: return layout.block(static_cast<std::uint32_t>(rank));
+    case hocket::plan::buffer_part::whole: break;
+  }
+  return {0, layout.size()};
+}
+
+/// Returns the number of elements of a rank's input, as `evaluate` needs it.
+inline std::size_t input_size(const hocket::plan::any_algorithm& plan, const hocket::plan::layout& layout, int rank) {
+  const hocket::plan::collective what = plan.collective();
+  const bool from_out = what.kind == hocket::plan::collective_kind::broadcast;
+  return held(what, from_out ? hocket::plan::region::out : hocket::plan::region::in, layout, rank).size;
+}
+
 /// The ranks of one evaluation. See `evaluate`.
 template <class T, class Op>
 class evaluation {
@@ -100,28 +119,22 @@ class evaluation {
                            " ranks " + why);
   }
 
-  bool own_block_only(region where) const {
-    return (collective_.kind == kind::reduce_scatter && where == region::out) ||
-           (collective_.kind == kind::all_gather && where == region::in);
-  }
+  hocket::plan::extent held_by(int rank, region where) const { return held(collective_, where, layout_, rank); }
 
-  hocket::plan::extent block_of(int rank) const { return layout_.block(static_cast<std::uint32_t>(rank)); }
-
-  buffer make_buffer(int rank, bool own_block) const {
-    const hocket::plan::extent block = block_of(rank);
-    if (own_block) return {block.begin, std::vector<partial>(block.size)};
-    return {0, std::vector<partial>(layout_.size())};
+  static buffer make_buffer(const hocket::plan::extent& range) {
+    return {range.begin, std::vector<partial>(range.size)};
   }
 
   rank_memory make_memory(int rank, const std::vector<T>& input) {
     rank_memory made;
-    made.in = make_buffer(rank, !in_place_ && own_block_only(region::in));
-    if (!in_place_) made.out = make_buffer(rank, own_block_only(region::out));
+    const hocket::plan::extent whole{0, layout_.size()};
+    made.in = make_buffer(in_place_ ? whole : held_by(rank, region::in));
+    if (!in_place_) made.out = make_buffer(held_by(rank, region::out));
     made.scratch.resize(layout_.largest_chunk() * shape_.scratch);
-    const bool from_out = collective_.kind == kind::broadcast && !in_place_;
-    buffer& to = from_out ? made.out : made.in;
-    const std::size_t first = own_block_only(region::in) ? block_of(rank).begin - to.origin : 0;
-    const std::size_t wanted = own_block_only(region::in) ? block_of(rank).size : layout_.size();
+    const bool from_out = collective_.kind == kind::broadcast;
+    buffer& to = from_out && !in_place_ ? made.out : made.in;
+    const std::size_t first = held_by(rank, from_out ? region::out : region::in).begin - to.origin;
+    const std::size_t wanted = input_size(plan_, layout_, rank);
     if (input.size() != wanted) {
       fail("needs " + std::to_string(wanted) + " elements of input, not " + std::to_string(input.size()));
     }
@@ -147,9 +160,8 @@ class evaluation {
 
   std::vector<T> result_of(int rank) {
     const buffer& from = in_place_ ? memory_[index(rank)].in : memory_[index(rank)].out;
-    const bool own = own_block_only(region::out);
-    const std::size_t first = own ? block_of(rank).begin - from.origin : 0;
-    const std::size_t count = own ? block_of(rank).size : layout_.size();
+    const auto [begin, count] = held_by(rank, region::out);
+    const std::size_t first = begin - from.origin;
     std::vector<T> result;
     for (std::size_t i = 0; i < count; ++i) result.push_back(finished(from.elements[first + i]));
     return result;
@@ -302,7 +314,7 @@ class evaluation {
 };
 
 /// Returns each rank's `out`, as the caller of the collective sees it, if every rank passes inputs[rank] as `in` (for a
-/// broadcast: as `out`). `in_place`: both are one buffer, and the plan runs in its in-place form, as it always does for
+/// broadcast: as `out`). A rank that has no `in` passes no elements, and one that has no `out` gets none. `in_place`: both are one buffer, and the plan runs in its in-place form, as it always does for
 /// operations with `prepare`. Throws std::logic_error if the plan does not end or leaves its buffers.
 template <class T, class Op = moves_only>
 std::vector<std::vector<T>> evaluate(const hocket::plan::any_algorithm& plan, int ranks,

@@ -59,6 +59,38 @@ void check_all_reduce(const communicator& comm, findings& found, std::size_t siz
   });
 }
 
+/// Calls with a root. The vectors of the root are longer than a staging region for the largest sizes.
+void check_rooted(const communicator& comm, findings& found, std::size_t size) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const auto own = vector_of(comm.rank(), size);
+  std::vector<std::uint64_t> all;
+  for (int peer = 0; peer < comm.size(); ++peer) {
+    for (std::size_t i = 0; i < size; ++i) all.push_back(element(peer, i));
+  }
+  for (int root = 0; root < comm.size(); ++root) {
+    const std::string to = " of " + std::to_string(size) + ", root " + std::to_string(root);
+    const bool is_root = comm.rank() == root;
+    const std::vector<std::uint64_t> nothing;
+    for_each_algorithm<hocket::binomial_t, hocket::ring_t, hocket::direct_t>(comm, [&](auto options) {
+      std::vector<std::uint64_t> out(is_root ? size : 0, 1);
+      hocket::reduce(comm, own, out, std::plus<>{}, hocket::root{root}, options);
+      found.equal(out, is_root ? sum_of(comm.size(), size) : nothing, "reduce" + to);
+      out = own;
+      hocket::reduce(comm, hocket::in_place(out), std::plus<>{}, hocket::root{root}, options);
+      found.equal(out, is_root ? sum_of(comm.size(), size) : own, "reduce in place" + to);
+    });
+    const auto check_blocks = [&](auto options) {
+      std::vector<std::uint64_t> gathered(is_root ? size * ranks : 0, 1), mine(size, 1);
+      hocket::gather(comm, own, gathered, hocket::root{root}, options);
+      found.equal(gathered, is_root ? all : nothing, "gather" + to);
+      hocket::scatter(comm, gathered, mine, hocket::root{root}, options);
+      found.equal(mine, own, "scatter" + to);
+    };
+    for_each_algorithm<hocket::flat_t, hocket::binomial_t>(comm, check_blocks);
+    if (has_windows(comm) && size * ranks * 8 <= 256 * 1024) check_blocks(with(hocket::direct));
+  }
+}
+
 void check_others(const communicator& comm, findings& found, std::size_t size) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const auto rank = static_cast<std::size_t>(comm.rank());
@@ -138,6 +170,7 @@ TEST_CASE("the other collectives between processes give exact results by each al
       INFO(way.name << ", " << ranks << " ranks");
       CHECK(run_ranks(ranks, way, [](communicator& comm, findings& found) {
               for (const std::size_t size : sizes) check_others(comm, found, size);
+              for (const std::size_t size : sizes) check_rooted(comm, found, size);
             }) == "");
     }
   }

@@ -72,6 +72,17 @@ void check_counts(const communicator& comm, findings& found, std::size_t scale) 
     found.equal(out, block, "reduce_scatter_v" + of);
   });
 
+  for (int root = 0; root < comm.size(); ++root) {
+    const bool is_root = comm.rank() == root;
+    for_each_way<hocket::flat_t>(comm, direct_fits, [&](auto options) {
+      numbers all(is_root ? gathered.size() : 0, 1), mine(blocks[self], 1);
+      hocket::gather_v(comm, own, all, hocket::counts{blocks}, hocket::root{root}, options);
+      found.equal(all, is_root ? gathered : numbers(), "gather_v" + of);
+      hocket::scatter_v(comm, all, mine, hocket::counts{blocks}, hocket::root{root}, options);
+      found.equal(mine, own, "scatter_v" + of);
+    });
+  }
+
   for_each_way<hocket::pairwise_t>(comm, limit == 0, [&](auto options) {
     numbers out(taken.size(), 1);
     hocket::all_to_all_v(comm, given, out, hocket::send_counts{to}, hocket::receive_counts{from}, options);

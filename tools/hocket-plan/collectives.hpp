@@ -13,12 +13,15 @@
 #include <hocket/plan/collective/barrier.hpp>
 #include <hocket/plan/collective/broadcast.hpp>
 #include <hocket/plan/collective/double_tree.hpp>
+#include <hocket/plan/collective/gather.hpp>
 #include <hocket/plan/collective/halving_doubling.hpp>
 #include <hocket/plan/collective/one_shot.hpp>
 #include <hocket/plan/collective/push.hpp>
 #include <hocket/plan/collective/recursive_doubling.hpp>
+#include <hocket/plan/collective/reduce.hpp>
 #include <hocket/plan/collective/reduce_scatter.hpp>
 #include <hocket/plan/collective/ring_all_reduce.hpp>
+#include <hocket/plan/collective/scatter.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/price.hpp>
 #include <hocket/plan/proof_size.hpp>
@@ -71,6 +74,15 @@ inline std::map<std::string, plan::any_algorithm> collectives(int root = 0) {
           {"binomial_broadcast", plan::binomial_broadcast{root}},
           {"direct_broadcast", plan::direct_broadcast{root}},
           {"binomial_load_broadcast", plan::binomial_load_broadcast{root}},
+          {"binomial_reduce", plan::binomial_reduce{root}},
+          {"ring_reduce", plan::ring_reduce{root}},
+          {"direct_reduce", plan::direct_reduce{root}},
+          {"flat_gather", plan::flat_gather{root}},
+          {"binomial_gather", plan::binomial_gather{root}},
+          {"direct_gather", plan::direct_gather{root}},
+          {"flat_scatter", plan::flat_scatter{root}},
+          {"binomial_scatter", plan::binomial_scatter{root}},
+          {"direct_scatter", plan::direct_scatter{root}},
           {"dissemination_barrier", plan::dissemination_barrier{}}};
 }
 

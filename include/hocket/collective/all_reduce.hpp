@@ -43,7 +43,7 @@ struct host_reduction<plan::collective_kind::all_reduce, blocking> {
         }
       }
     }
-    return run_reduction<all_reduce_kind, blocking>(comm, in, out, op, options, site);
+    return run_reduction<all_reduce_kind, blocking>(comm, in, out, op, 0, options, site);
   }
 };
 

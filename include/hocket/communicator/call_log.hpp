@@ -93,7 +93,8 @@ inline std::string describe(const call_record& call) {
   std::string text = concat({name, " of "});
   if (name != "all_to_all_v") append(text, {differ ? "up to " : "", call.elements, ' '});
   append(text, {"elements ", differ ? "for each rank " : "", "of (", type_text(call.types), ") by ", call.plan});
-  if (name == "broadcast") append(text, {" from root ", call.root});
+  if (name == "broadcast" || name == "scatter" || name == "scatter_v") append(text, {" from root ", call.root});
+  if (name == "reduce" || name == "gather" || name == "gather_v") append(text, {" to root ", call.root});
   return text + site;
 }
 

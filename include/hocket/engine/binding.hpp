@@ -35,18 +35,21 @@ struct binding {
   device_copies* on_device = nullptr;
 };
 
-/// Range of elements of the whole vector that a rank's buffer holds: all, or only the rank's own block.
-inline plan::extent extent_of(plan::collective_kind kind, plan::region where, const plan::layout& layout,
+/// Range of elements of the whole vector that a rank's buffer holds: all, only the rank's own block, or none.
+inline plan::extent extent_of(const plan::collective& what, plan::region where, const plan::layout& layout,
                               int rank) noexcept {
-  const bool own_block_only = (kind == plan::collective_kind::reduce_scatter && where == plan::region::out) ||
-                              (kind == plan::collective_kind::all_gather && where == plan::region::in);
-  return own_block_only ? layout.block(static_cast<std::uint32_t>(rank)) : plan::extent{0, layout.size()};
+  switch (where == plan::region::in ? what.in_part(rank) : what.out_part(rank)) {
+    case plan::buffer_part::nothing: return {};
+    case plan::buffer_part::own_block: return layout.block(static_cast<std::uint32_t>(rank));
+    case plan::buffer_part::whole: break;
+  }
+  return {0, layout.size()};
 }
 
 /// Index in the whole vector of the first element of a rank's buffer.
-inline std::size_t origin_of(plan::collective_kind kind, plan::region where, const plan::layout& layout,
+inline std::size_t origin_of(const plan::collective& what, plan::region where, const plan::layout& layout,
                              int rank) noexcept {
-  return extent_of(kind, where, layout, rank).begin;
+  return extent_of(what, where, layout, rank).begin;
 }
 
 }  // namespace detail

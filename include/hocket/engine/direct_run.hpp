@@ -81,7 +81,7 @@ inline std::size_t offset_of(const call_request& asked, const planned_call& plan
     case plan::region::scratch: return at * planned.layout.largest_chunk() * asked.element_size;
     case plan::region::in:
     case plan::region::out:
-      return (planned.layout.begin(at) - origin_of(asked.what.kind, where, planned.layout, rank)) * asked.element_size;
+      return (planned.layout.begin(at) - origin_of(asked.what, where, planned.layout, rank)) * asked.element_size;
     default: return 0;
   }
 }

@@ -33,7 +33,7 @@ class operands {
   };
 
   operands(State& state, const binding& bound, unsigned slot)
-      : state_(state), bound_(bound), slot_(slot), collective_(bound.plan.collective().kind),
+      : state_(state), bound_(bound), slot_(slot), collective_(bound.plan.collective()),
         in_origin_(origin_of(collective_, plan::region::in, bound.layout, state.rank())),
         out_origin_(origin_of(collective_, plan::region::out, bound.layout, state.rank())) {}
 
@@ -52,10 +52,9 @@ class operands {
   void expose() {
     if (has_two_layouts()) return;  // each peer gets a handle of its block only
     const auto& layout = bound_.layout;
-    const std::size_t whole = layout.size() * element_size();
-    const std::size_t block = block_for(state_.rank()).size * element_size();
-    const std::size_t in_bytes = collective_ == plan::collective_kind::all_gather ? block : whole;
-    const std::size_t out_bytes = collective_ == plan::collective_kind::reduce_scatter ? block : whole;
+    const std::size_t in_bytes = extent_of(collective_, plan::region::in, layout, state_.rank()).size * element_size();
+    const std::size_t out_bytes =
+        extent_of(collective_, plan::region::out, layout, state_.rank()).size * element_size();
     const std::size_t most_staged = std::min(most_staged_bytes, state_.layout().staging_bytes);
     in_handle_ = bound_.in == nullptr ? 0 : publish(bound_.in, in_bytes, most_staged);
     out_handle_ = publish(bound_.out, out_bytes, most_staged);
@@ -65,7 +64,7 @@ class operands {
     if (out_handle_ == 0 && plan_loads(plan::region::out)) {
       staged_out_ = state_.layout().staged_out(state_.window(state_.rank()), slot_);
       // Only a broadcast's `out` holds data that peers read before `copy_to_staging` has run.
-      if (collective_ == plan::collective_kind::broadcast && out_bytes > 0)
+      if (collective_.kind == plan::collective_kind::broadcast && out_bytes > 0)
         std::memcpy(staged_out_, bound_.out, out_bytes);
     }
   }
@@ -174,7 +173,7 @@ class operands {
   State& state_;
   const binding& bound_;
   const unsigned slot_;
-  const plan::collective_kind collective_;
+  const plan::collective collective_;
   const std::size_t in_origin_;
   const std::size_t out_origin_;
   std::uint64_t in_handle_ = 0;

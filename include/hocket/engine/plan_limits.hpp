@@ -52,7 +52,7 @@ inline bool keeps_places(const plan::action& what) noexcept {
 
 /// True if what an action reads or writes at `at` ends within the buffer of `rank`.
 inline bool fits(plan::region where, std::uint32_t at, const plan::action& what, const plan::layout& layout,
-                 plan::collective_kind collective, std::uint32_t scratch, int rank) noexcept {
+                 const plan::collective& collective, std::uint32_t scratch, int rank) noexcept {
   if (where == plan::region::scratch) return at <= scratch && what.count <= scratch - at;
   if (where != plan::region::in && where != plan::region::out) return true;
   const plan::extent buffer = extent_of(collective, where, layout, rank);
@@ -115,7 +115,7 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       const bool loads = each.kind == plan::action_kind::load;
       const bool of_all = each.kind == plan::action_kind::load_reduce;
       const auto within = [&](plan::region where, std::uint32_t at, int rank) {
-        return each.count == 0 || fits(where, at, each, layout, asked.what.kind, shape.scratch, rank);
+        return each.count == 0 || fits(where, at, each, layout, asked.what, shape.scratch, rank);
       };
       const int first_read = of_all ? 0 : loads ? each.peer : state.rank();
       const int end_read = of_all ? state.size() : first_read + 1;
@@ -128,6 +128,11 @@ std::string exceeded_limit(const State& state, const call_request& asked, const 
       if (each.count > 0 && asked.lengths == block_lengths::known_to_all && !keeps_places(each)) {
         return "the plan moves a block from or to the place of another block, but block lengths differ: each block "
                "must move between its own places";
+      }
+      if (each.count > 1 && asked.lengths != block_lengths::equal &&
+          (each.from == plan::region::scratch || each.to == plan::region::scratch)) {
+        return "the plan moves several slots of scratch in one action, but block lengths differ, so that slots are not "
+               "adjacent: use an action for each slot";
       }
       if (each.count > 0 && asked.lengths == block_lengths::known_to_pairs &&
           !is_between_its_two(each, state.rank(), shape.chunks_per_block)) {

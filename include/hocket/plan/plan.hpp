@@ -44,24 +44,65 @@ enum class collective_kind : std::uint8_t {
   all_gather,      ///< a block per rank; everywhere out[block r] = rank r's in[block r]
   all_to_all,      ///< a block per rank; on rank d out[block s] = rank s's in[block d]
   broadcast,       ///< one block; everywhere out = root's out before the plan ran
-  barrier          ///< no data; no rank ends before every rank has begun
+  barrier,         ///< no data; no rank ends before every rank has begun
+  reduce,          ///< one block; on the root out = combination of all ranks' in
+  gather,          ///< a block per rank; on the root out[block r] = rank r's in[block r]
+  scatter          ///< a block per rank; on rank r out[block r] = root's in[block r]
+};
+
+/// The part of the vector that a buffer holds.
+enum class buffer_part : std::uint8_t {
+  nothing,    ///< the collective does not use this buffer on this rank
+  own_block,  ///< the block of the rank
+  whole       ///< all blocks
 };
 
 /// A kind of collective and its root.
 struct collective {
   collective_kind kind = collective_kind::all_reduce;  ///< the kind
-  int root = 0;                                        ///< of a broadcast
+  int root = 0;                                        ///< of broadcast, reduce, gather and scatter; otherwise 0
 
   /// Returns the number of blocks of the vector.
   constexpr int blocks(int ranks) const noexcept {
-    return kind == collective_kind::reduce_scatter || kind == collective_kind::all_gather ||
-                   kind == collective_kind::all_to_all
-               ? ranks
-               : 1;
+    switch (kind) {
+      case collective_kind::reduce_scatter:
+      case collective_kind::all_gather:
+      case collective_kind::all_to_all:
+      case collective_kind::gather:
+      case collective_kind::scatter: return ranks;
+      default: return 1;
+    }
   }
   /// Returns whether elements are combined.
   constexpr bool reduces() const noexcept {
-    return kind == collective_kind::all_reduce || kind == collective_kind::reduce_scatter;
+    return kind == collective_kind::all_reduce || kind == collective_kind::reduce_scatter ||
+           kind == collective_kind::reduce;
+  }
+  constexpr bool has_root() const noexcept {
+    return kind == collective_kind::broadcast || kind == collective_kind::reduce || kind == collective_kind::gather ||
+           kind == collective_kind::scatter;
+  }
+  /// Returns which part of the vector `in` of a rank holds.
+  constexpr buffer_part in_part(int rank) const noexcept {
+    switch (kind) {
+      case collective_kind::broadcast:
+      case collective_kind::barrier: return buffer_part::nothing;
+      case collective_kind::all_gather:
+      case collective_kind::gather: return buffer_part::own_block;
+      case collective_kind::scatter: return rank == root ? buffer_part::whole : buffer_part::nothing;
+      default: return buffer_part::whole;
+    }
+  }
+  /// Returns which part of the vector `out` of a rank holds.
+  constexpr buffer_part out_part(int rank) const noexcept {
+    switch (kind) {
+      case collective_kind::barrier: return buffer_part::nothing;
+      case collective_kind::reduce_scatter:
+      case collective_kind::scatter: return buffer_part::own_block;
+      case collective_kind::reduce:
+      case collective_kind::gather: return rank == root ? buffer_part::whole : buffer_part::nothing;
+      default: return buffer_part::whole;
+    }
   }
   friend constexpr bool operator==(const collective&, const collective&) = default;
 };
@@ -74,6 +115,9 @@ constexpr const char* to_string(collective_kind kind) noexcept {
     case collective_kind::all_to_all: return "all_to_all";
     case collective_kind::broadcast: return "broadcast";
     case collective_kind::barrier: return "barrier";
+    case collective_kind::reduce: return "reduce";
+    case collective_kind::gather: return "gather";
+    case collective_kind::scatter: return "scatter";
   }
   return "unknown";
 }
@@ -85,7 +129,8 @@ enum class combination_order : std::uint8_t {
   any_order    ///< correct only for commutative operations
 };
 
-/// Properties of a plan that the engine needs before the first action.
+/// Properties of a plan that the engine needs before the first action. A plan with an action that reads or writes more
+/// than one slot of scratch can run only on blocks of equal length, because the slots of shorter ones are not adjacent.
 struct shape {
   std::uint32_t chunks_per_block = 1;                      ///< chunks per block
   std::uint32_t scratch = 0;                               ///< slots of scratch on each rank
@@ -93,6 +138,7 @@ struct shape {
   bool peer_pointers = false;                              ///< uses load, load_reduce, push, signal or wait
   combination_order order = combination_order::any_order;  ///< the strongest order that the plan guarantees
   rank_symmetry symmetry = rank_symmetry::none;            ///< how the ranks' actions correspond to each other
+  bool equal_blocks = false;                               ///< an action moves several slots of scratch, see below
 };
 
 /// The most ranks for which the plans of plan/collective/ are defined: sums of two ranks fit in an `int`.

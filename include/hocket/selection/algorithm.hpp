@@ -13,12 +13,15 @@
 #include <hocket/plan/collective/barrier.hpp>
 #include <hocket/plan/collective/broadcast.hpp>
 #include <hocket/plan/collective/double_tree.hpp>
+#include <hocket/plan/collective/gather.hpp>
 #include <hocket/plan/collective/halving_doubling.hpp>
 #include <hocket/plan/collective/one_shot.hpp>
 #include <hocket/plan/collective/push.hpp>
 #include <hocket/plan/collective/recursive_doubling.hpp>
+#include <hocket/plan/collective/reduce.hpp>
 #include <hocket/plan/collective/reduce_scatter.hpp>
 #include <hocket/plan/collective/ring_all_reduce.hpp>
+#include <hocket/plan/collective/scatter.hpp>
 #include <hocket/plan/collective/two_shot.hpp>
 #include <hocket/plan/plan.hpp>
 
@@ -48,6 +51,7 @@ struct direct_t : detail::algorithm_property {};
 struct pairwise_t : detail::algorithm_property {};
 struct recursive_halving_t : detail::algorithm_property {};
 struct binomial_t : detail::algorithm_property {};
+struct flat_t : detail::algorithm_property {};
 struct dissemination_t : detail::algorithm_property {};
 
 /// Type of `double_tree`.
@@ -68,6 +72,7 @@ inline constexpr direct_t direct{};      ///< each rank reads what it needs; nee
 inline constexpr pairwise_t pairwise{};  ///< a message between each pair of ranks
 inline constexpr recursive_halving_t recursive_halving{};  ///< half of the remaining blocks in each step
 inline constexpr binomial_t binomial{};                    ///< a tree that doubles in each step
+inline constexpr flat_t flat{};                            ///< a message between the root and each other rank
 inline constexpr dissemination_t dissemination{};          ///< barrier in log2 p rounds
 
 /// A user-defined plan. See plan/plan.hpp and plan/listed.hpp; prove it before you run it: plan/prove.hpp.
@@ -84,7 +89,7 @@ own_plan algorithm(Plan chosen) {
 namespace detail {
 
 /// The plan that an algorithm's name stands for. There is no member for an algorithm that the collective does not have.
-/// The number is the root, which only broadcast uses.
+/// The number is the root, which only collectives with a root use.
 template <plan::collective_kind Kind>
 struct plan_of;
 
@@ -127,6 +132,27 @@ struct plan_of<plan::collective_kind::broadcast> {
 };
 
 template <>
+struct plan_of<plan::collective_kind::reduce> {
+  static constexpr auto get(binomial_t, int root) { return plan::binomial_reduce{root}; }
+  static constexpr auto get(ring_t, int root) { return plan::ring_reduce{root}; }
+  static constexpr auto get(direct_t, int root) { return plan::direct_reduce{root}; }
+};
+
+template <>
+struct plan_of<plan::collective_kind::gather> {
+  static constexpr auto get(flat_t, int root) { return plan::flat_gather{root}; }
+  static constexpr auto get(binomial_t, int root) { return plan::binomial_gather{root}; }
+  static constexpr auto get(direct_t, int root) { return plan::direct_gather{root}; }
+};
+
+template <>
+struct plan_of<plan::collective_kind::scatter> {
+  static constexpr auto get(flat_t, int root) { return plan::flat_scatter{root}; }
+  static constexpr auto get(binomial_t, int root) { return plan::binomial_scatter{root}; }
+  static constexpr auto get(direct_t, int root) { return plan::direct_scatter{root}; }
+};
+
+template <>
 struct plan_of<plan::collective_kind::barrier> {
   static constexpr auto get(dissemination_t, int) { return plan::dissemination_barrier{}; }
 };
@@ -136,14 +162,16 @@ template <plan::collective_kind Kind, class Algorithm>
 concept has_algorithm =
     std::same_as<Algorithm, own_plan> || requires(Algorithm named) { plan_of<Kind>::get(named, 0); };
 
-/// Returns the weakest order in which the algorithm combines contributions, for any number of ranks. For user-defined
-/// plans the order is known only at run time.
+/// Returns the weakest order in which the algorithm combines contributions, for any number of ranks and any root. For
+/// user-defined plans the order is known only at run time.
 template <plan::collective_kind Kind, class Algorithm>
 constexpr plan::combination_order order_of() {
   auto weakest = plan::combination_order::fixed_tree;
   if constexpr (requires(Algorithm named) { plan_of<Kind>::get(named, 0); }) {
+    constexpr bool is_rooted = plan::collective{Kind, 0}.has_root();
     for (int ranks = 1; ranks <= 8; ++ranks) {
-      weakest = std::max(weakest, plan_of<Kind>::get(Algorithm{}, 0).shape(ranks).order);
+      const int root = is_rooted ? ranks / 2 : 0;  // an end of a chain would have a stronger order
+      weakest = std::max(weakest, plan_of<Kind>::get(Algorithm{}, root).shape(ranks).order);
     }
   }
   return weakest;

@@ -35,6 +35,7 @@ struct query {
   transport::link_costs costs;    ///< of the transport
   std::size_t total_bytes = 0;    ///< of all blocks, if they differ
   bool lengths_are_known = true;  ///< to all ranks; otherwise `bytes` is a guess
+  bool equal_lengths = true;      ///< of all blocks
 };
 
 /// Assumed length of a block if each rank knows only some of the lengths.
@@ -109,6 +110,23 @@ class model {
   double direct_broadcast() const { return reads() + n_ * q_.costs.load_per_byte + staging(n_); }
   double dissemination() const { return steps_ * message(0); }
 
+  /// Collectives with a root: the costs of the rank that ends last.
+  double binomial_reduce() const { return steps_ * (message(n_) + n_ * q_.costs.reduce_per_byte); }
+  double ring_reduce(double pieces) const {
+    const double piece = n_ / pieces;
+    return (p_ - 2 + pieces) * (message(piece) + piece * q_.costs.reduce_per_byte);
+  }
+  double flat() const { return overlapping_messages(mean_); }
+  double binomial_blocks() const {
+    double seconds = 0;
+    for (double blocks = 1; blocks < p_; blocks *= 2) seconds += message(std::min(blocks, p_ - blocks) * n_);
+    return seconds;
+  }
+  double direct_scatter() const {
+    const double staged = q_.staging_bytes == 0 ? 0 : p_ * mean_ * q_.costs.load_per_byte + fresh(mean_);
+    return reads() + n_ * q_.costs.load_per_byte + staged;
+  }
+
  private:
   double message(double bytes) const {
     if (bytes <= static_cast<double>(q_.costs.eager_bytes)) {
@@ -120,6 +138,13 @@ class model {
   double direct_blocks(double bytes) const {
     return reads() + (p_ - 1) * bytes * q_.costs.load_per_byte + staging((p_ - 1) * bytes);
   }
+  /// Messages of `bytes` bytes between one rank and each other rank. They are in flight together, so that the rank waits
+  /// only for the first, and then handles the others one after the other.
+  double overlapping_messages(double bytes) const {
+    const double handling = message(bytes) - q_.costs.message_latency + share_of_handling * q_.costs.message_latency;
+    return message(bytes) + (p_ - 2) * handling;
+  }
+  static constexpr double share_of_handling = 0.25;  ///< of a message's latency, in which its receiver is busy
   double reduced_blocks() const { return (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
   double read_and_reduced() const { return q_.costs.load_per_byte + q_.costs.reduce_per_byte; }
   /// One round of flags from and to all of `ranks` ranks.
@@ -190,6 +215,21 @@ class table {
         add<plan::direct_broadcast>(price.direct_broadcast());
         add<plan::binomial_broadcast>(price.binomial());
         break;
+      case plan::collective_kind::reduce:
+        add<plan::direct_reduce>(price.one_shot());
+        add<plan::binomial_reduce>(price.binomial_reduce());
+        add<plan::ring_reduce>(price.ring_reduce(plan::ring_reduce::chunks_per_block));
+        break;
+      case plan::collective_kind::gather:
+        add<plan::direct_gather>(price.direct_blocks());
+        add<plan::flat_gather>(price.flat());
+        add<plan::binomial_gather>(price.binomial_blocks());
+        break;
+      case plan::collective_kind::scatter:
+        add<plan::direct_scatter>(price.direct_scatter());
+        add<plan::flat_scatter>(price.flat());
+        add<plan::binomial_scatter>(price.binomial_blocks());
+        break;
       case plan::collective_kind::barrier: add<plan::dissemination_barrier>(price.dissemination()); break;
     }
   }
@@ -213,12 +253,13 @@ class table {
   template <class Plan>
   void add(double seconds) {
     constexpr bool is_push = std::is_same_v<Plan, plan::push_all_reduce>;
-    rows_[count_++] = {Plan::name(), seconds, unusable_reason(Plan{}.shape(query_.ranks), is_push),
-                       [](int root) { return with_root(Plan{}, root); }};
+    const plan::shape shape = with_root(Plan{}, query_.what.root).shape(query_.ranks);
+    rows_[count_++] = {Plan::name(), seconds, unusable_reason(shape, is_push),
+                       [](int root) -> plan::any_algorithm { return with_root(Plan{}, root); }};
   }
 
   template <class Plan>
-  static plan::any_algorithm with_root(Plan made, int root) {
+  static Plan with_root(Plan made, int root) {
     if constexpr (requires { made.root = root; }) made.root = root;
     return made;
   }
@@ -229,6 +270,7 @@ class table {
       return query_.order == plan::combination_order::fixed_tree ? "combines in another order than the fixed tree"
                                                                  : "operation is not commutative";
     }
+    if (shape.equal_blocks && !query_.equal_lengths) return "moves several blocks together, which needs equal lengths";
     if (is_push && query_.bytes > hocket::detail::push_line::capacity) return "longer than a cache line";
     if (shape.peer_pointers && query_.ranks > 1 && query_.staging_bytes != 0 && !query_.lengths_are_known) {
       return "lengths are known only to pairs of ranks, so blocks cannot be staged";

@@ -244,6 +244,36 @@ TEST_CASE("broadcast of device memory gives the root's values") {
   }
 }
 
+TEST_CASE("reduce, gather and scatter of device memory give the same result as on the host") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      const auto p = static_cast<std::size_t>(me.size());
+      const auto options = with(mine.order(), small_chunks);
+      for (const std::size_t size : sizes) {
+        for (std::size_t turn = 0; turn < 6; ++turn) {
+          const hocket::root root{static_cast<int>(turn) % me.size()};
+          const bool is_root = me.rank() == root.rank;
+          const auto at = " of " + std::to_string(size) + ", turn " + std::to_string(turn);
+          const auto values = samples<affine_map>(me.rank(), size);
+          std::vector<affine_map> sum(is_root ? size : 0), all(is_root ? p * size : 0);
+          hocket::reduce(me.comm(), values, sum, compose{}, root);
+          hocket::gather(me.comm(), values, all, root);
+          me.at([&] { return "reduce" + at; });
+          check_call<affine_map>(me, mine, turn, values, sum, [&](auto in, auto out) {
+            hocket::reduce(me.comm(), in, out, compose{}, root, options);
+          });
+          me.at([&] { return "gather" + at; });
+          check_call<affine_map>(me, mine, turn, values, all,
+                                 [&](auto in, auto out) { hocket::gather(me.comm(), in, out, root, options); });
+          me.at([&] { return "scatter" + at; });
+          check_call<affine_map>(me, mine, turn, all, values,
+                                 [&](auto in, auto out) { hocket::scatter(me.comm(), in, out, root, options); });
+        }
+      }
+    });
+  }
+}
+
 TEST_CASE("copies to the host run ahead of the collective, and later calls use the same resources") {
   on_devices(2, false, [](thread_rank& me, const rank_device& mine) {
     placed_vector<float> both(mine.driver(), 10 * chunk_bytes / sizeof(float), memory_space::device);

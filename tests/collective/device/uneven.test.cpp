@@ -77,6 +77,30 @@ TEST_CASE("all_gather_v of device memory gives the same result as on the host") 
   }
 }
 
+TEST_CASE("gather_v and scatter_v of device memory give the same result as on the host") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
+    on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {
+      const auto options = with(mine.order(), small_chunks);
+      for (const auto& lengths : lengths_of(me.size())) {
+        for (std::size_t turn = 0; turn < 6; ++turn) {
+          const hocket::root root{static_cast<int>(turn) % me.size()};
+          const auto values = samples<triple>(me.rank(), lengths[static_cast<std::size_t>(me.rank())]);
+          std::vector<triple> all(me.rank() == root.rank ? sum(lengths) : 0);
+          hocket::gather_v(me.comm(), values, all, hocket::counts{lengths}, root);
+          me.at([&] { return "gather_v of " + std::to_string(sum(lengths)) + ", turn " + std::to_string(turn); });
+          check_call<triple>(me, mine, turn, values, all, [&](auto in, auto out) {
+            hocket::gather_v(me.comm(), in, out, hocket::counts{lengths}, root, options);
+          });
+          me.at([&] { return "scatter_v of " + std::to_string(sum(lengths)) + ", turn " + std::to_string(turn); });
+          check_call<triple>(me, mine, turn, all, values, [&](auto in, auto out) {
+            hocket::scatter_v(me.comm(), in, out, hocket::counts{lengths}, root, options);
+          });
+        }
+      }
+    });
+  }
+}
+
 TEST_CASE("reduce_scatter_v of device memory gives the same result as on the host") {
   for (const int ranks : {1, 2, 3, 5, 7, 8}) {
     on_devices(ranks, true, [](thread_rank& me, const rank_device& mine) {

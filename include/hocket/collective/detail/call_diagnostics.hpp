@@ -19,12 +19,16 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
-/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code)
+/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code), with a root after
+/// `op` if the collective has one.
 template <plan::collective_kind Kind>
 struct reduction_form {
   static constexpr const char* surplus =
-      "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, operation, "
-      "with(...), code)";
+      plan::collective{Kind, 0}.has_root()
+          ? "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, operation, "
+            "root, with(...), code)"
+          : "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, operation, "
+            "with(...), code)";
 
   template <class Arguments>
   static consteval sentence explain_buffers() {
@@ -41,8 +45,8 @@ struct reduction_form {
   template <class Arguments>
   static consteval sentence explain() {
     using first = typename Arguments::template plain<1>;
-    if constexpr (is_in_place<first>::value && Kind != plan::collective_kind::all_reduce) {
-      return "only all_reduce takes in_place(buffer): pass in and out";
+    if constexpr (is_in_place<first>::value && Kind == plan::collective_kind::reduce_scatter) {
+      return "only all_reduce and reduce take in_place(buffer): pass in and out";
     } else if constexpr (is_in_place<first>::value) {
       using T = typename decltype(first::elements)::element_type;
       constexpr sentence wrong = explain_element<T>();
@@ -76,7 +80,7 @@ struct moving_form {
   template <class Arguments>
   static consteval sentence explain() {
     if (is_in_place<typename Arguments::template plain<1>>::value) {
-      return "only all_reduce takes in_place(buffer): pass in and out";
+      return "only all_reduce and reduce take in_place(buffer): pass in and out";
     }
     if (!Arguments::template has<2>) return "the call needs (communicator, in, out)";
     return first_of({explain_pair<typename Arguments::template at<1>, typename Arguments::template at<2>>(),
@@ -89,12 +93,37 @@ struct moving_form {
   }
 };
 
-/// (communicator, in, out, counts, options, code); all_to_all_v has two `Counts`, reduce_scatter_v has an operation.
+/// (communicator, in, out, root, options, code)
+template <plan::collective_kind Kind>
+struct rooted_moving_form {
+  static constexpr const char* surplus =
+      "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, root, with(...), "
+      "code)";
+
+  template <class Arguments>
+  static consteval sentence explain() {
+    if (is_in_place<typename Arguments::template plain<1>>::value) {
+      return "only all_reduce and reduce take in_place(buffer): pass in and out, one of which may be this rank's block "
+             "of the other";
+    }
+    if (!Arguments::template has<2>) return "the call needs (communicator, in, out)";
+    return first_of({explain_pair<typename Arguments::template at<1>, typename Arguments::template at<2>>(),
+                     explain_root<Arguments, 3>(), explain_options<move_options<Kind>, Arguments, 4>()});
+  }
+
+  template <class Arguments>
+  static consteval sentence explain_device() {
+    return explain_device_collective<Kind, Arguments>();
+  }
+};
+
+/// (communicator, in, out, counts, options, code); all_to_all_v has two `Counts`, reduce_scatter_v has an operation, and
+/// gather_v and scatter_v have a root after the counts.
 template <plan::collective_kind Kind, class... Counts>
 struct uneven_form {
   static constexpr const char* surplus =
       "too many arguments, or arguments in the wrong order: the call takes (communicator, in, out, counts, operation "
-      "if it combines, with(...), code)";
+      "if it combines, root if it has one, with(...), code)";
 
   template <class Arguments>
   static consteval sentence explain_buffers_and_counts() {
@@ -113,6 +142,9 @@ struct uneven_form {
     } else if constexpr (plan::collective{Kind, 0}.reduces()) {
       using T = element_type_t<typename Arguments::template at<2>>;
       return explain_operation_and_options<Kind, Arguments, after_counts, T>();
+    } else if constexpr (plan::collective{Kind, 0}.has_root()) {
+      return first_of({explain_root<Arguments, after_counts>(),
+                       explain_options<move_options<Kind>, Arguments, after_counts + 1>()});
     } else {
       return explain_options<move_options<Kind>, Arguments, after_counts>();
     }

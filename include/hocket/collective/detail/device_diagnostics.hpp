@@ -115,18 +115,22 @@ consteval sentence explain_device_options() {
   }
 }
 
-/// Checks argument I, the operation on elements of `T`, which can't be omitted, and the options with a stream after it.
+/// Checks argument I, the operation on elements of `T`, which can't be omitted, the root after it, if the collective has
+/// one, and the options with a stream at the end.
 template <plan::collective_kind Kind, class Arguments, std::size_t Index, class T>
 consteval sentence explain_device_operation_and_options() {
   using given = typename Arguments::template plain<Index>;
+  constexpr bool is_rooted = plan::collective{Kind, 0}.has_root();
+  constexpr std::size_t end = Index + (is_rooted ? 2 : 1);
   constexpr sentence misplaced =
-      first_of({explain_place_of_operation<given>(), explain_place_of_device_options<Arguments, Index + 1>()});
+      first_of({explain_place_of_operation<given>(), is_rooted ? explain_root<Arguments, Index + 1>() : sentence(),
+                explain_place_of_device_options<Arguments, end>()});
   if constexpr (misplaced) {
     return misplaced;
   } else if constexpr (constexpr sentence wrong = explain_operation<given, T>(); wrong) {
     return wrong;
   } else {
-    return explain_device_options<reduction_options<Kind, given, T>, Arguments, Index + 1>();
+    return explain_device_options<reduction_options<Kind, given, T>, Arguments, end>();
   }
 }
 
@@ -139,14 +143,13 @@ consteval sentence explain_device_buffers() {
   return explain_device_elements<device_element_t<Arguments, 1>, device_element_t<Arguments, Result>>();
 }
 
-/// (communicator, in, out, op, options, code) or (communicator, in_place(buffer), op, options, code), without `op` if
-/// the call has no operation; or (communicator, buffer, root, options, code).
+/// (communicator, in, out, op, root, options, code) or (communicator, in_place(buffer), op, root, options, code), without
+/// `op` or `root` if the call has none; or (communicator, buffer, root, options, code).
 template <plan::collective_kind Kind, class Arguments>
 consteval sentence explain_device_collective() {
-  constexpr bool is_rooted = Kind == plan::collective_kind::broadcast;
+  constexpr bool is_rooted = plan::collective{Kind, 0}.has_root();
   using first = typename Arguments::template plain<1>;
-  using second = typename Arguments::template plain<2>;
-  constexpr bool pair = !is_rooted && !requires(first each) { each.elements; };
+  constexpr bool pair = Kind != plan::collective_kind::broadcast && !requires(first each) { each.elements; };
   constexpr std::size_t result = pair ? 2 : 1;
   constexpr sentence wrong = explain_device_buffers<Arguments, result>();
   if constexpr (wrong) {
@@ -154,14 +157,16 @@ consteval sentence explain_device_collective() {
   } else if constexpr (plan::collective{Kind, 0}.reduces()) {
     return explain_device_operation_and_options<Kind, Arguments, result + 1, device_element_t<Arguments, result>>();
   } else if constexpr (is_rooted) {
-    return first_of({is_options<second> ? sentence() : explain_root<Arguments, 2>(),
-                     explain_device_options<move_options<Kind>, Arguments, 3>()});
+    using given = typename Arguments::template plain<result + 1>;
+    return first_of({is_options<given> ? sentence() : explain_root<Arguments, result + 1>(),
+                     explain_device_options<move_options<Kind>, Arguments, result + 2>()});
   } else {
     return explain_device_options<move_options<Kind>, Arguments, result + 1>();
   }
 }
 
-/// (communicator, in, out, counts, options, code), with an operation after the counts if the collective combines.
+/// (communicator, in, out, counts, options, code), with an operation after the counts if the collective combines, and a
+/// root after the counts if it has one.
 template <plan::collective_kind Kind, class Arguments, class... Counts>
 consteval sentence explain_device_uneven() {
   constexpr std::size_t after_counts = 3 + sizeof...(Counts);
@@ -171,6 +176,9 @@ consteval sentence explain_device_uneven() {
     return wrong;
   } else if constexpr (plan::collective{Kind, 0}.reduces()) {
     return explain_device_operation_and_options<Kind, Arguments, after_counts, device_element_t<Arguments, 2>>();
+  } else if constexpr (plan::collective{Kind, 0}.has_root()) {
+    return first_of({explain_root<Arguments, after_counts>(),
+                     explain_device_options<move_options<Kind>, Arguments, after_counts + 1>()});
   } else {
     return explain_device_options<move_options<Kind>, Arguments, after_counts>();
   }

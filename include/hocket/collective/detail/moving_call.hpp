@@ -74,10 +74,49 @@ struct moving {
     static auto run(const communicator<Domain>& comm, In& in, Out& out, const Options& options,
                     const std::source_location& site, const Lengths&... lengths) {
       if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-        return device_calls<typename Out::space>::template move<Kind, How, block_lengths>(comm, in, out, options, site,
-                                                                                          blocks_of(lengths...));
+        return device_calls<typename Out::space>::template move<Kind, How, block_lengths>(comm, in, out, 0, options,
+                                                                                          site, blocks_of(lengths...));
       } else {
         return run_move<Kind, How>(comm, as_input(in), as_output(out), 0, options, site, lengths...);
+      }
+    }
+  };
+};
+
+/// (communicator, in, out, lengths..., root, options, code). `Counts` are the types of the lengths, if these are given.
+template <plan::collective_kind Kind, class... Counts>
+struct rooted_moving {
+  using form = std::conditional_t<sizeof...(Counts) == 0, rooted_moving_form<Kind>, uneven_form<Kind, Counts...>>;
+
+  template <class How>
+  struct overloads {
+    static constexpr plan::collective_kind collective = Kind;
+    static constexpr detail::block_lengths block_lengths = lengths_by<Counts...>;
+
+    template <class Domain, class In, class Out, call_options Options = options<>>
+      requires moved_pair<In, Out, Kind, How, Options>
+    typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
+                                    root at = {}, const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(run(comm, in, out, at, options, site, lengths...));
+    }
+    template <class Domain, class In, class Out, call_options Options>
+      requires How::blocks && moved_pair<In, Out, Kind, How, Options>
+    void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, root at,
+                    const Options& options, std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = run(comm, in, out, at, options, site, lengths...).code();
+    }
+
+   private:
+    template <class Domain, class In, class Out, class Options, class... Lengths>
+    static auto run(const communicator<Domain>& comm, In& in, Out& out, root at, const Options& options,
+                    const std::source_location& site, const Lengths&... lengths) {
+      if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
+        return device_calls<typename Out::space>::template move<Kind, How, block_lengths>(
+            comm, in, out, at.rank, options, site, blocks_of(lengths...));
+      } else {
+        return run_move<Kind, How>(comm, as_input(in), as_output(out), at.rank, options, site, lengths...);
       }
     }
   };

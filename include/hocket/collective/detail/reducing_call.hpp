@@ -29,9 +29,9 @@ namespace detail {
 /// Runs a reduction of buffers in host memory by the effective operation. Out of line, so that call sites stay small.
 template <plan::collective_kind Kind, class How, class Domain, class T, class Op, class Options, class... Counts>
 HOCKET_NO_INLINE auto run_reduction(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out,
-                                    const Op& op, const Options& options, const std::source_location& site,
+                                    const Op& op, int root, const Options& options, const std::source_location& site,
                                     const Counts&... lengths) {
-  const host_call call = make_reduction<Kind, lengths_by<Counts...>>(in, out, op, blocks_of(lengths...));
+  const host_call call = make_reduction<Kind, lengths_by<Counts...>>(in, out, op, root, blocks_of(lengths...));
   return How::template run<Kind>(comm, call, options, site);
 }
 
@@ -41,7 +41,7 @@ struct host_reduction {
   template <class Domain, class T, class Op, class Options, class... Counts>
   static auto run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
                   const Options& options, const std::source_location& site, const Counts&... lengths) {
-    return run_reduction<Kind, How>(comm, in, out, op, options, site, lengths...);
+    return run_reduction<Kind, How>(comm, in, out, op, 0, options, site, lengths...);
   }
 };
 
@@ -69,6 +69,61 @@ concept reduced_pair = buffer_pair<In, Out, How, Options> && reduction_for<Op, e
 template <class Buffer, plan::collective_kind Kind, class Op, class Options>
 concept reduced_in_place = in_place_argument<Buffer, Options> && reduction_for<Op, element_in_place_t<Buffer>> &&
                            accepted_with<Options, reduction_options<Kind, Op, element_in_place_t<Buffer>>, Buffer>;
+
+/// Runs a reduction of host or device memory.
+template <plan::collective_kind Kind, class How, class Domain, class In, class Out, class Op, class Options>
+auto run_rooted_reduction(const communicator<Domain>& comm, In& in, Out& out, const Op& op, root to,
+                          const Options& options, const std::source_location& site) {
+  if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
+    return device_calls<typename Out::space>::template reduce<Kind, How, block_lengths::equal>(
+        comm, in, out, op, to.rank, options, site, block_counts());
+  } else {
+    using element_type = element_type_t<Out>;
+    const auto effective = effective_operation<Op, element_type>(op, options);
+    return run_reduction<Kind, How>(comm, as_input(in), as_output(out), effective, to.rank, options, site);
+  }
+}
+
+/// (communicator, in, out, op, root, options, code) or (communicator, in_place(buffer), op, root, options, code).
+template <plan::collective_kind Kind>
+struct rooted_reducing {
+  using form = reduction_form<Kind>;
+
+  template <class How>
+  struct overloads {
+    static constexpr plan::collective_kind collective = Kind;
+
+    template <class Domain, class In, class Out, class Op = std::plus<>, call_options Options = options<>>
+      requires reduced_pair<In, Out, Kind, How, Op, Options>
+    typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, const Op& op = {},
+                                    root to = {}, const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(run_rooted_reduction<Kind, How>(comm, in, out, op, to, options, site));
+    }
+    template <class Domain, class In, class Out, class Op, call_options Options>
+      requires How::blocks && reduced_pair<In, Out, Kind, How, Op, Options>
+    void operator()(const communicator<Domain>& comm, In&& in, Out&& out, const Op& op, root to, const Options& options,
+                    std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = run_rooted_reduction<Kind, How>(comm, in, out, op, to, options, site).code();
+    }
+
+    template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
+      requires reduced_in_place<Buffer, Kind, Op, Options>
+    typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {}, root to = {},
+                                    const Options& options = {},
+                                    const std::source_location& site = std::source_location::current()) const {
+      return How::give(run_rooted_reduction<Kind, How>(comm, buffer.elements, buffer.elements, op, to, options, site));
+    }
+    template <class Domain, class Buffer, class Op, call_options Options>
+      requires How::blocks && reduced_in_place<Buffer, Kind, Op, Options>
+    void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, root to, const Options& options,
+                    std::error_code& code,
+                    const std::source_location& site = std::source_location::current()) const noexcept {
+      code = run_rooted_reduction<Kind, How>(comm, buffer.elements, buffer.elements, op, to, options, site).code();
+    }
+  };
+};
 
 /// (communicator, in, out, lengths..., op, options, code), and for `all_reduce` (communicator, in_place(buffer), op,
 /// options, code). `Counts` are the types of the lengths, if these are given.
@@ -118,7 +173,7 @@ struct reducing {
                     const std::source_location& site, const Lengths&... lengths) {
       if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
         return device_calls<typename Out::space>::template reduce<Kind, How, block_lengths>(
-            comm, in, out, op, options, site, blocks_of(lengths...));
+            comm, in, out, op, 0, options, site, blocks_of(lengths...));
       } else {
         using element_type = element_type_t<Out>;
         const auto effective = effective_operation<Op, element_type>(op, options);

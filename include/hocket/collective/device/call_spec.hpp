@@ -11,6 +11,7 @@
 #include <hocket/plan/plan.hpp>
 #include <hocket/transport/cuda_ipc/memory_space.hpp>
 
+#include <cstddef>
 #include <memory>
 
 HOCKET_BEGIN_NAMESPACE
@@ -36,9 +37,16 @@ struct device_call_spec {
     if (wrong.failed()) return wrong;
     resources = std::make_shared<device_call_resources<Driver>>(stream);
     const typename device_call_resources<Driver>::buffer buffers[] = {
-        {"in", in_tag, host.in, host.in_count * host.element_size},
-        {has_input() ? "out" : "the buffer", out_tag, host.out, host.out_count * host.element_size}};
+        {"in", in_tag, host.in, bytes_of(host.what.in_part(state.rank()), host.in_count)},
+        {has_input() ? "out" : "the buffer", out_tag, host.out,
+         bytes_of(host.what.out_part(state.rank()), host.out_count)}};
     return resources->check(state, buffers);
+  }
+
+ private:
+  /// Returns the length of a buffer, of which nothing is used if this rank has no part of the vector in it.
+  std::size_t bytes_of(plan::buffer_part part, std::size_t count) const noexcept {
+    return part == plan::buffer_part::nothing ? 0 : count * host.element_size;
   }
 };
 

@@ -67,20 +67,20 @@ struct device_calls<Space> {
   template <plan::collective_kind Kind, class How, block_lengths Lengths, class Domain, class T, class From, class U,
             class Op, class Options>
   static auto reduce(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out,
-                     const Op& op, const Options& options, const std::source_location& site,
+                     const Op& op, int root, const Options& options, const std::source_location& site,
                      const block_counts& blocks) {
     const auto hosts = for_host(options);
     const auto effective = effective_operation<Op, U>(op, hosts);
     const host_call call =
-        make_reduction<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), effective, blocks);
+        make_reduction<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), effective, root, blocks);
     return run<Kind, How, From>(comm, call, options, hosts, site);
   }
   template <plan::collective_kind Kind, class How, block_lengths Lengths, class Domain, class T, class From, class U,
             class Options>
-  static auto move(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out,
+  static auto move(const communicator<Domain>& comm, device_buffer<T, From> in, device_buffer<U, Space> out, int root,
                    const Options& options, const std::source_location& site, const block_counts& blocks) {
     const auto hosts = for_host(options);
-    const host_call call = make_move<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), 0, blocks);
+    const host_call call = make_move<Kind, Lengths, cuda::tagged_memory>(input(in), output(out), root, blocks);
     return run<Kind, How, From>(comm, call, options, hosts, site);
   }
   template <class How, class Domain, class T, class Options>

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -69,21 +70,17 @@ struct staged_call_spec : device_call_spec<Driver> {
   }
 
   /// Adapts the plan, which was chosen for a chunk, to the whole vector.
-  void divide(planned_call& whole) const {
+  template <class State>
+  void divide(const State& state, planned_call& whole) const {
     // If no rank knows the longest block of all ranks, none knows the number of chunks: the vector is one chunk.
     if (this->host.blocks.lengths == block_lengths::known_to_pairs) return;
     const std::size_t chunk = std::min(whole.layout.block_size(), whole.segment_elements);
-    const std::size_t block = block_length(whole.layout.blocks());
+    const std::size_t block = this->host.blocks.lengths == block_lengths::known_to_all
+                                  ? longest_block(this->host.blocks)
+                                  : block_length(this->host, state.rank(), state.size());
     whole.layout = {block, whole.layout.blocks(), whole.layout.chunks_per_block()};
     whole.segment_elements = std::max<std::size_t>(chunk, 1);
     if (HOCKET_MISMATCH_DETECTION) whole.signature = mix(mix(whole.signature, block), whole.segment_elements);
-  }
-
- private:
-  /// Returns the length of a block, or of the longest one, in elements.
-  std::size_t block_length(std::uint32_t blocks) const noexcept {
-    if (this->host.blocks.lengths == block_lengths::known_to_all) return longest_block(this->host.blocks);
-    return this->host.what.reduces() ? this->host.out_count : this->host.out_count / blocks;
   }
 };
 
@@ -110,16 +107,13 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     first_ = state.take_sequence(chunks_);
     call_.signature = state.calls().extend_history(call.signature);
     call_.is_part = true;
-    std::vector<std::size_t> in_lengths, out_lengths;
     host_.operation.data = operation_.get();
-    if (host_.blocks.lengths != block_lengths::equal) {
-      copy_lengths(in_lengths, out_lengths);
-    } else if (const std::size_t block = call.layout.block_size(); block != 0) {
-      in_lengths.assign(host_.in_count / block, block);
-      out_lengths.assign(host_.out_count / block, block);
-    }
-    place(in_, host_.in, std::move(in_lengths), spec.in_tag);
-    place(out_, host_.out, std::move(out_lengths), spec.out_tag);
+    sent_ = cut(host_.blocks.counts);
+    received_ = cut(host_.blocks.received);
+    place(in_, host_.in, lengths_of(host_.what.in_part(state_.rank()), host_.blocks.counts), spec.in_tag);
+    const bool pairs = host_.blocks.lengths == block_lengths::known_to_pairs;
+    const auto& counts_out = pairs ? host_.blocks.received : host_.blocks.counts;
+    place(out_, host_.out, lengths_of(host_.what.out_part(state_.rank()), counts_out), spec.out_tag);
     out_.at = in_.is_copied ? rounded(bytes_of(in_, 0)) : 0;
     slot_bytes_ = out_.at + (out_.is_copied ? bytes_of(out_, 0) : 0);
   }
@@ -165,23 +159,19 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     return one.blocks.size(chunk) * host_.element_size;
   }
 
-  bool gathers() const noexcept { return host_.what.kind == plan::collective_kind::all_gather; }
-
-  /// Copies the given lengths of the blocks of `in` and `out` on this rank.
-  void copy_lengths(std::vector<std::size_t>& in, std::vector<std::size_t>& out) const {
-    const auto& [lengths, counts, received] = host_.blocks;
-    if (lengths == block_lengths::known_to_pairs) {
-      in.assign(counts.begin(), counts.end());
-      out.assign(received.begin(), received.end());
-      return;
-    }
-    (gathers() ? in : out).assign(1, counts[static_cast<std::size_t>(state_.rank())]);
-    (gathers() ? out : in).assign(counts.begin(), counts.end());
+  chunked_blocks cut(std::span<const std::size_t> counts) const {
+    return {std::vector<std::size_t>(counts.begin(), counts.end()), call_.segment_elements};
   }
-  /// Returns the lengths of the blocks of the current chunk.
-  block_counts counts_of_chunk() const noexcept {
-    if (host_.blocks.lengths == block_lengths::known_to_pairs) return {host_.blocks.lengths, in_sizes_, out_sizes_};
-    return {host_.blocks.lengths, gathers() ? out_sizes_ : in_sizes_};
+
+  /// Returns the lengths of the blocks that a buffer with this part of the vector holds on this rank.
+  std::vector<std::size_t> lengths_of(plan::buffer_part part, std::span<const std::size_t> counts) const {
+    if (part == plan::buffer_part::nothing) return {};
+    const bool is_whole = part == plan::buffer_part::whole;
+    if (host_.blocks.lengths == block_lengths::equal) {
+      return std::vector<std::size_t>(is_whole ? call_.layout.blocks() : 1, call_.layout.block_size());
+    }
+    if (is_whole) return {counts.begin(), counts.end()};
+    return {counts[static_cast<std::size_t>(state_.rank())]};
   }
 
   void place(side& one, const void* data, std::vector<std::size_t> lengths, cuda_ipc::memory_space tag) const {
@@ -245,9 +235,9 @@ class staged_call_spec<Driver>::operation_state final : public operation {
     part.out = chunk_begin(out_);
     part.out_count = out_.blocks.size(taken_);
     if (host_.blocks.lengths != block_lengths::equal) {
-      in_.blocks.copy_sizes(taken_, in_sizes_);
-      out_.blocks.copy_sizes(taken_, out_sizes_);
-      part.blocks = counts_of_chunk();
+      sent_.copy_sizes(taken_, sent_sizes_);
+      received_.copy_sizes(taken_, received_sizes_);
+      part.blocks = {host_.blocks.lengths, sent_sizes_, received_sizes_};
     }
     part_.emplace(state_, part, call, observer_);
     moved = true;
@@ -300,7 +290,8 @@ class staged_call_spec<Driver>::operation_state final : public operation {
   std::uint32_t first_ = 0;  ///< sequence number of the first chunk
   side in_;
   side out_;
-  std::vector<std::size_t> in_sizes_, out_sizes_;  ///< of the blocks in the current chunk
+  chunked_blocks sent_, received_;                        ///< the call's given lengths, see `block_counts`
+  std::vector<std::size_t> sent_sizes_, received_sizes_;  ///< those of the current chunk
   std::size_t slot_bytes_ = 0;
   std::uint32_t copies_begun_ = 0;  ///< chunks whose copy to the host has begun
   std::uint32_t taken_ = 0;         ///< chunks whose copy back has begun

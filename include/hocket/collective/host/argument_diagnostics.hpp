@@ -63,7 +63,7 @@ consteval sentence explain_stray() {
            "operation, if any, and with(), as in (comm, in, out, std::plus<>{}, with(), code)";
   }
   if (is_in_place<T>::value) {
-    return "in_place(buffer) replaces both in and out of all_reduce: pass it once, as in all_reduce(comm, "
+    return "in_place(buffer) replaces both in and out of all_reduce and reduce: pass it once, as in all_reduce(comm, "
            "in_place(buffer)); pass in and out to other calls";
   }
   return {};
@@ -134,6 +134,7 @@ consteval sentence explain_pair() {
 template <class Op>
 consteval sentence explain_place_of_operation() {
   if (is_options<Op>) return "the operation comes before with(...): pass std::plus<>{} for a sum";
+  if (std::is_same_v<Op, root>) return "the operation comes before the root: pass std::plus<>{} for a sum";
   if (property<Op>) {
     return "an algorithm, a timeout and other properties are options, made by with(...), and come after the "
            "operation: std::plus<>{}, with(ring)";
@@ -191,19 +192,35 @@ consteval sentence explain_options() {
   }
 }
 
-/// Checks argument I, the operation on elements of `T`, which can be omitted, and the arguments after it.
+/// True if argument I is missing or is a `Wanted`.
+template <class Arguments, std::size_t Index, class Wanted>
+inline constexpr bool is_or_missing =
+    !Arguments::template has<Index> || std::is_same_v<typename Arguments::template plain<Index>, Wanted>;
+
+/// Checks argument I, the root, which can be omitted.
+template <class Arguments, std::size_t Index>
+consteval sentence explain_root() {
+  if (!is_or_missing<Arguments, Index, root>) return "pass the root as hocket::root{0}, right before with(...)";
+  return {};
+}
+
+/// Checks argument I, the operation on elements of `T`, which can be omitted, and the arguments after it: the root, if the
+/// collective has one, and the options.
 template <plan::collective_kind Kind, class Arguments, std::size_t Index, class T>
 consteval sentence explain_operation_and_options() {
   using given = typename Arguments::template plain<Index>;
   using op = std::conditional_t<Arguments::template has<Index>, given, std::plus<>>;
+  constexpr bool is_rooted = plan::collective{Kind, 0}.has_root();
+  constexpr std::size_t end = Index + (is_rooted ? 2 : 1);
   constexpr sentence misplaced =
-      first_of({explain_place_of_operation<given>(), explain_place_of_options<Arguments, Index + 1>()});
+      first_of({explain_place_of_operation<given>(), is_rooted ? explain_root<Arguments, Index + 1>() : sentence(),
+                explain_place_of_options<Arguments, end>()});
   if constexpr (misplaced) {
     return misplaced;
   } else if constexpr (constexpr sentence wrong = explain_operation<op, T>(); wrong) {
     return wrong;
   } else {
-    return explain_options<reduction_options<Kind, op, T>, Arguments, Index + 1>();
+    return explain_options<reduction_options<Kind, op, T>, Arguments, end>();
   }
 }
 
@@ -241,8 +258,8 @@ consteval sentence explain_all_counts() {
 template <class Arguments>
 consteval sentence explain_two_buffers() {
   if (is_in_place<typename Arguments::template plain<1>>::value) {
-    return "calls with counts do not take in_place(buffer): pass in and out; in all_gather_v and "
-           "reduce_scatter_v one may be this rank's block of the other";
+    return "calls with counts do not take in_place(buffer): pass in and out; except in all_to_all_v, one may be this "
+           "rank's block of the other";
   }
   return {};
 }
@@ -255,18 +272,6 @@ consteval sentence explain_surplus() {
     return "an _async form takes no std::error_code: pass it to the request, as in started.wait(code)";
   }
   return Form::surplus;
-}
-
-/// True if argument I is missing or is a `Wanted`.
-template <class Arguments, std::size_t Index, class Wanted>
-inline constexpr bool is_or_missing =
-    !Arguments::template has<Index> || std::is_same_v<typename Arguments::template plain<Index>, Wanted>;
-
-template <class Arguments, std::size_t Index>
-consteval sentence explain_root() {
-  if (!is_or_missing<Arguments, Index, root>)
-    return "pass the root as hocket::root{0}, after the buffer and before with(...)";
-  return {};
 }
 
 template <class Arguments, std::size_t Index>

@@ -36,8 +36,8 @@ struct block_counts {
   std::span<const std::size_t> received = {};  ///< known to pairs: of the blocks that this rank receives
 };
 
-/// Returns the blocks of a call with these counts. `all_gather_v` and `reduce_scatter_v` have `counts`, `all_to_all_v`
-/// has `send_counts` and `receive_counts`.
+/// Returns the blocks of a call with these counts. `all_to_all_v` has `send_counts` and `receive_counts`, the other calls
+/// have `counts`.
 constexpr block_counts blocks_of() noexcept { return {}; }
 inline block_counts blocks_of(counts lengths) noexcept { return {block_lengths::known_to_all, lengths.of_ranks}; }
 inline block_counts blocks_of(send_counts sent, receive_counts received) noexcept {
@@ -53,8 +53,13 @@ inline constexpr block_lengths lengths_by = sizeof...(Counts) == 0   ? block_len
 /// The name of the call for error messages.
 constexpr const char* call_name(plan::collective_kind kind, block_lengths lengths) noexcept {
   if (lengths == block_lengths::equal) return plan::to_string(kind);
-  if (lengths == block_lengths::known_to_pairs) return "all_to_all_v";
-  return kind == plan::collective_kind::all_gather ? "all_gather_v" : "reduce_scatter_v";
+  switch (kind) {
+    case plan::collective_kind::all_to_all: return "all_to_all_v";
+    case plan::collective_kind::all_gather: return "all_gather_v";
+    case plan::collective_kind::gather: return "gather_v";
+    case plan::collective_kind::scatter: return "scatter_v";
+    default: return "reduce_scatter_v";
+  }
 }
 constexpr std::uint32_t call_kind_signature(plan::collective_kind kind, block_lengths lengths) noexcept {
   return lengths == block_lengths::equal ? static_cast<std::uint32_t>(kind) : hash_text(call_name(kind, lengths));
@@ -82,20 +87,25 @@ inline failure wrong_size(const char* buffer, std::size_t has, const char* sourc
   return make_failure(errc::invalid_argument, concat({buffer, " has ", has, " elements; ", source, " is ", wanted}));
 }
 
-/// Checks that buffers of `in` and `out` elements match the counts of a call of `kind` on this rank.
-inline outcome check_blocks(const block_counts& blocks, plan::collective_kind kind, int rank, int ranks, std::size_t in,
-                            std::size_t out) {
+/// Checks that a buffer has the size that counts known to all ranks give it.
+inline outcome check_counted(const char* name, std::size_t has, plan::buffer_part part, std::size_t own,
+                             std::size_t total) {
+  if (part == plan::buffer_part::own_block && has != own) return wrong_size(name, has, "the count of this rank", own);
+  if (part == plan::buffer_part::whole && has != total) return wrong_size(name, has, "the sum of counts", total);
+  return {};
+}
+
+/// Checks that buffers of `in` and `out` elements match the counts of a call of `what` on this rank.
+inline outcome check_blocks(const block_counts& blocks, const plan::collective& what, int rank, int ranks,
+                            std::size_t in, std::size_t out) {
   const auto place = static_cast<std::size_t>(rank);
   std::size_t total = 0;
   if (blocks.lengths == block_lengths::known_to_all) {
-    const bool gathers = kind == plan::collective_kind::all_gather;
     outcome wrong = check_counts("counts", blocks.counts, ranks, total);
     if (wrong.failed()) return wrong;
     const std::size_t own = blocks.counts[place];
-    const std::size_t block = gathers ? in : out, whole = gathers ? out : in;
-    if (block != own) return wrong_size(gathers ? "in" : "out", block, "the count of this rank", own);
-    if (whole != total) return wrong_size(gathers ? "out" : "in", whole, "the sum of counts", total);
-    return {};
+    wrong = check_counted("in", in, what.in_part(rank), own, total);
+    return wrong.failed() ? std::move(wrong) : check_counted("out", out, what.out_part(rank), own, total);
   }
   outcome wrong = check_counts("send_counts", blocks.counts, ranks, total);
   if (wrong.failed()) return wrong;

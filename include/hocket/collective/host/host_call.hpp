@@ -72,10 +72,16 @@ inline bool buffers_overlap(const host_call& call) noexcept {
   return overlap(call.in, call.in_count * call.element_size, call.out, call.out_count * call.element_size);
 }
 
+/// Returns whether this rank has both an `in` and an `out`.
+inline bool has_two_buffers(const host_call& call, int rank) noexcept {
+  return call.what.in_part(rank) != plan::buffer_part::nothing &&
+         call.what.out_part(rank) != plan::buffer_part::nothing;
+}
+
 /// Returns the offset of `out` from `in`, in elements, if they share one buffer.
 inline std::ptrdiff_t in_place_shift(const host_call& call, int rank) noexcept {
-  const bool gathers = call.what.kind == plan::collective_kind::all_gather;
-  if (!gathers && call.what.kind != plan::collective_kind::reduce_scatter) return 0;
+  const bool gathers = call.what.in_part(rank) == plan::buffer_part::own_block;
+  if (!gathers && call.what.out_part(rank) != plan::buffer_part::own_block) return 0;
   const std::size_t own = gathers ? call.in_count : call.out_count;
   const std::ptrdiff_t begin = call.blocks.lengths == block_lengths::equal ? static_cast<std::ptrdiff_t>(own) * rank
                                                                            : begin_of_block(call.blocks, rank);
@@ -90,7 +96,7 @@ inline bool shares_one_buffer(const host_call& call, int rank) noexcept {
 
 /// Checks that `in` and `out` overlap only if corresponding elements have the same address.
 inline outcome check_overlap(const host_call& call, int rank) {
-  if (!buffers_overlap(call) || shares_one_buffer(call, rank)) return {};
+  if (!has_two_buffers(call, rank) || !buffers_overlap(call) || shares_one_buffer(call, rank)) return {};
   return make_failure(errc::invalid_argument,
                       "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
 }
@@ -101,32 +107,24 @@ HOCKET_COLD inline failure wrong_sizes(const host_call& call, const char* rule) 
                       concat({"in has ", call.in_count, " elements and out ", call.out_count, "; ", rule}));
 }
 
-/// Checks that buffers of equal blocks have sizes that fit each other.
-inline outcome check_sizes(const host_call& call, int ranks) {
+/// Checks that buffers of equal blocks have sizes that fit each other, if this rank uses both.
+inline outcome check_sizes(const host_call& call, int rank, int ranks) {
+  if (!has_two_buffers(call, rank)) return {};
   const auto count = static_cast<std::size_t>(ranks);
-  switch (call.what.kind) {
-    case plan::collective_kind::all_reduce:
-      if (call.in_count != call.out_count) return wrong_sizes(call, "they must be equal");
-      break;
-    case plan::collective_kind::reduce_scatter:
-      if (call.in_count != call.out_count * count) {
-        return wrong_sizes(call, "in must have the size of out times the number of ranks");
-      }
-      break;
-    case plan::collective_kind::all_gather:
-      if (call.out_count != call.in_count * count) {
-        return wrong_sizes(call, "out must have the size of in times the number of ranks");
-      }
-      break;
-    case plan::collective_kind::all_to_all:
-      if (call.in_count != call.out_count || call.out_count % count != 0) {
-        return wrong_sizes(call, "they must be equal, and a multiple of the number of ranks");
-      }
-      break;
-    case plan::collective_kind::broadcast:
-    case plan::collective_kind::barrier: break;
+  const bool has_own_in = call.what.in_part(rank) == plan::buffer_part::own_block;
+  const bool has_own_out = call.what.out_part(rank) == plan::buffer_part::own_block;
+  if (has_own_out && call.in_count != call.out_count * count) {
+    return wrong_sizes(call, "in must have the size of out times the number of ranks");
   }
-  return {};
+  if (has_own_in && call.out_count != call.in_count * count) {
+    return wrong_sizes(call, "out must have the size of in times the number of ranks");
+  }
+  if (has_own_in || has_own_out) return {};
+  if (call.what.kind != plan::collective_kind::all_to_all) {
+    return call.in_count == call.out_count ? outcome() : wrong_sizes(call, "they must be equal");
+  }
+  if (call.in_count == call.out_count && call.out_count % count == 0) return {};
+  return wrong_sizes(call, "they must be equal, and a multiple of the number of ranks");
 }
 
 /// Checks the call's arguments on this rank.
@@ -136,8 +134,8 @@ inline outcome check_arguments(const host_call& call, int rank, int ranks) {
                         concat({"root is ", call.what.root, "; it must be one of 0 to ", ranks - 1}));
   }
   const bool equal = call.blocks.lengths == block_lengths::equal;
-  outcome wrong = equal ? check_sizes(call, ranks)
-                        : check_blocks(call.blocks, call.what.kind, rank, ranks, call.in_count, call.out_count);
+  outcome wrong = equal ? check_sizes(call, rank, ranks)
+                        : check_blocks(call.blocks, call.what, rank, ranks, call.in_count, call.out_count);
   if (wrong.failed()) return wrong;
   if (call.blocks.lengths != block_lengths::known_to_pairs) return check_overlap(call, rank);
   if (!buffers_overlap(call)) return {};
@@ -146,15 +144,21 @@ inline outcome check_arguments(const host_call& call, int rank, int ranks) {
                       "so pass buffers that do not overlap");
 }
 
+/// Returns the length of one of equal blocks, in elements.
+inline std::size_t block_length(const host_call& call, int rank, int ranks) noexcept {
+  if (call.what.in_part(rank) == plan::buffer_part::own_block) return call.in_count;
+  if (call.what.out_part(rank) == plan::buffer_part::own_block) return call.out_count;
+  const bool has_input = call.what.in_part(rank) == plan::buffer_part::whole;
+  return (has_input ? call.in_count : call.out_count) / static_cast<std::size_t>(call.what.blocks(ranks));
+}
+
 /// Returns the request from which a plan is chosen.
 inline call_request request_of(const host_call& call, int rank, int ranks) noexcept {
   const bool equal = call.blocks.lengths == block_lengths::equal;
   const bool one_buffer = call.in != nullptr && call.blocks.lengths != block_lengths::known_to_pairs &&
-                          call.what.kind != plan::collective_kind::broadcast && shares_one_buffer(call, rank);
-  const auto blocks = static_cast<std::size_t>(call.what.blocks(ranks));
-  const bool scatters = call.what.kind == plan::collective_kind::reduce_scatter;
+                          has_two_buffers(call, rank) && shares_one_buffer(call, rank);
   call_request request{.what = call.what,
-                       .block_elements = scatters ? call.out_count : call.out_count / blocks,
+                       .block_elements = block_length(call, rank, ranks),
                        .element_size = call.element_kernel->size,
                        .order = call.order,
                        .in_place = call.prepares != nullptr || one_buffer,

@@ -55,7 +55,7 @@ class host_operation final : public operation {
                  device_copies* on_device = nullptr)
       : state_(state), places_(state, call.blocks, planned), operation_(call.operation), prepares_(call.prepares),
         in_(call.in), out_(call.out), element_size_(call.element_size), partial_size_(call.element_kernel->size),
-        in_count_(call.in_count), out_count_(call.out_count), on_device_(on_device != nullptr),
+        in_count_(call.in_count), out_count_(has_result(call) ? call.out_count : 0), on_device_(on_device != nullptr),
         buffer_(prepares_ != nullptr ? state.borrow() : growing_buffer()),
         run_(state, bind(call, planned, observer, on_device), planned) {}
 
@@ -79,6 +79,13 @@ class host_operation final : public operation {
   void locate(error_context& context) override { run_.locate(context); }
 
  private:
+  bool has_input(const host_call& call) const noexcept {
+    return call.what.in_part(state_.rank()) != plan::buffer_part::nothing;
+  }
+  bool has_result(const host_call& call) const noexcept {
+    return call.what.out_part(state_.rank()) != plan::buffer_part::nothing;
+  }
+
   static constexpr std::size_t slice_bytes = 128 * 1024;
 
   std::size_t next_slice(std::size_t done, std::size_t all) const noexcept {
@@ -99,14 +106,22 @@ class host_operation final : public operation {
   }
 
   binding bind(const host_call& call, const planned_call& planned, step_observer observer, device_copies* on_device) {
-    binding bound{planned.plan,      places_.layout(), call.element_kernel, operation_.get(),     call.in,  call.out,
-                  planned.signature, observer,         planned.checksummed, places_.out_layout(), on_device};
+    binding bound{planned.plan,
+                  places_.layout(),
+                  call.element_kernel,
+                  operation_.get(),
+                  has_input(call) ? call.in : nullptr,
+                  has_result(call) ? call.out : nullptr,
+                  planned.signature,
+                  observer,
+                  planned.checksummed,
+                  places_.out_layout(),
+                  on_device};
     if (prepares_ != nullptr) {
       contributions_ = buffer_.get(in_count_ * partial_size_);
-      result_ =
-          contributions_ + origin_of(call.what.kind, plan::region::out, bound.layout, state_.rank()) * partial_size_;
+      result_ = contributions_ + origin_of(call.what, plan::region::out, bound.layout, state_.rank()) * partial_size_;
       bound.in = contributions_;
-      bound.out = result_;
+      if (has_result(call)) bound.out = result_;
     }
     return bound;
   }

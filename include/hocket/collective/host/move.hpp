@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls that move elements without combining them: all_gather and all_to_all, also with blocks of given lengths,
-/// broadcast and barrier.
+/// Calls that move elements without combining them: all_gather, all_to_all, gather and scatter, also with blocks of given
+/// lengths, broadcast and barrier.
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>

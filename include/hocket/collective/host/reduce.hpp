@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Calls that combine elements: all_reduce and reduce_scatter, the latter also with blocks of given lengths.
+/// Calls that combine elements: all_reduce, reduce, and reduce_scatter, the latter also with blocks of given lengths.
 #pragma once
 
 #include <hocket/collective/host/blocks.hpp>
@@ -32,10 +32,11 @@ inline constexpr std::uint32_t reduction_signature = mix(call_kind_signature(Kin
 /// Makes a reduction of `in` by `op`, a result of `effective_operation` that must outlive the call if that blocks.
 /// `More` is added to the names of the types.
 template <plan::collective_kind Kind, block_lengths Lengths = block_lengths::equal, class... More, class T, class Op>
-host_call make_reduction(std::span<const T> in, std::span<T> out, const Op& op, const block_counts& blocks = {}) {
+host_call make_reduction(std::span<const T> in, std::span<T> out, const Op& op, int root = 0,
+                         const block_counts& blocks = {}) {
   static_assert(std::is_trivially_copyable_v<Op>);
   host_call call{.name = call_name(Kind, Lengths),
-                 .what = {Kind, 0},
+                 .what = {Kind, root},
                  .blocks = blocks,
                  .in = reinterpret_cast<const std::byte*>(in.data()),
                  .out = reinterpret_cast<std::byte*>(out.data()),

@@ -47,7 +47,7 @@ inline plan::layout layout_of(const stream_binding& bound, int ranks) {
 
 /// Returns the range, in bytes of the whole vector, that the buffer `where` of rank `rank` holds.
 inline plan::extent bytes_of(const stream_binding& bound, plan::region where, int ranks, int rank) {
-  const plan::extent elements = extent_of(bound.plan.collective().kind, where, layout_of(bound, ranks), rank);
+  const plan::extent elements = extent_of(bound.plan.collective(), where, layout_of(bound, ranks), rank);
   return {elements.begin * bound.element_kernel->size, elements.size * bound.element_kernel->size};
 }
 
@@ -70,7 +70,7 @@ inline std::string refused_by_streams(const stream_binding& bound, const plan::a
                                       int ranks, int rank, unsigned tags) {
   using plan::action_kind;
   const plan::layout layout = layout_of(bound, ranks);
-  const plan::collective_kind collective = bound.plan.collective().kind;
+  const plan::collective collective = bound.plan.collective();
   if (each.kind == action_kind::push)
     return "pushes, which streams do not support: use one_shot for small vectors on devices";
   if (each.from == plan::region::inbox)

@@ -254,7 +254,7 @@ class stream_compiler {
     const auto index = static_cast<std::size_t>(owner);
     const std::size_t size = bound_.element_kernel->size;
     if (where == plan::region::scratch) return at_.scratch[index] + at * layout_.largest_chunk() * size;
-    const std::size_t origin = origin_of(bound_.plan.collective().kind, where, layout_, owner);
+    const std::size_t origin = origin_of(bound_.plan.collective(), where, layout_, owner);
     const std::uint64_t base = where == plan::region::in ? at_.in[index] : at_.out[index];
     return base + (layout_.begin(at) - origin) * size;
   }

@@ -40,10 +40,7 @@ class outcome : public traffic {
     if (table_.collective.kind == collective_kind::barrier) return check_barrier();
     for (int rank = 0; rank < table_.ranks; ++rank) {
       for (std::uint32_t c = 0; c < table_.chunks(); ++c) {
-        if (table_.collective.kind == collective_kind::reduce_scatter &&
-            c / table_.shape.chunks_per_block != static_cast<std::uint32_t>(rank)) {
-          continue;
-        }
+        if (!holds(table_.collective.out_part(rank), rank, c)) continue;
         const violation v = check_result(rank, c, memory_.value(memory_.cell_of(rank, out(c))));
         if (v == violation::none) continue;
         result_.what = v;
@@ -77,11 +74,18 @@ class outcome : public traffic {
     const std::uint32_t chunks_per_block = table_.shape.chunks_per_block;
     const auto block = static_cast<int>(c / chunks_per_block);
     switch (table_.collective.kind) {
-      case collective_kind::broadcast: return values_.contribution(table_.collective.root, c);
+      case collective_kind::broadcast:
+      case collective_kind::scatter: return values_.contribution(table_.collective.root, c);
       case collective_kind::all_to_all:
         return values_.contribution(block, static_cast<std::uint32_t>(rank) * chunks_per_block + c % chunks_per_block);
       default: return values_.contribution(block, c);
     }
+  }
+
+  /// Returns whether the buffer of `rank` that holds this part of the vector has chunk `c`.
+  constexpr bool holds(buffer_part part, int rank, std::uint32_t c) const noexcept {
+    const bool is_own = c / table_.shape.chunks_per_block == static_cast<std::uint32_t>(rank);
+    return part == buffer_part::whole || (part == buffer_part::own_block && is_own);
   }
 
   constexpr void check_barrier() {

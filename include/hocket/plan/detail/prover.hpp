@@ -53,16 +53,14 @@ class prover : private outcome {
   }
 
   constexpr void fill_memory() {
-    const collective_kind kind = table_.collective.kind;
+    const collective what = table_.collective;
     for (int rank = 0; rank < table_.ranks; ++rank) {
       for (std::uint32_t c = 0; c < table_.chunks(); ++c) {
         const std::uint32_t value = values_.contribution(rank, c);
-        if (kind == collective_kind::broadcast) {
-          if (rank == table_.collective.root) memory_.begin_with(memory_.cell_of(rank, out(c)), value);
-        } else if (kind != collective_kind::all_gather ||
-                   c / table_.shape.chunks_per_block == static_cast<std::uint32_t>(rank)) {
-          memory_.begin_with(memory_.cell_of(rank, in(c)), value);
+        if (what.kind == collective_kind::broadcast && rank == what.root) {
+          memory_.begin_with(memory_.cell_of(rank, out(c)), value);
         }
+        if (holds(what.in_part(rank), rank, c)) memory_.begin_with(memory_.cell_of(rank, in(c)), value);
       }
     }
   }

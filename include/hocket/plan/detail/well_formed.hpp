@@ -93,14 +93,13 @@ class form {
       return std::uint64_t{at.at} + a.count <= table_.shape.scratch ? violation::none : violation::no_such_place;
     }
     if (std::uint64_t{at.at} + a.count > table_.chunks()) return violation::no_such_place;
-    const collective_kind kind = table_.collective.kind;
-    if (kind == collective_kind::barrier) return violation::no_such_place;
-    if (at.where == region::in && kind == collective_kind::broadcast) return violation::no_such_place;
+    const buffer_part held =
+        at.where == region::in ? table_.collective.in_part(rank) : table_.collective.out_part(rank);
+    if (held == buffer_part::nothing) return violation::no_such_place;
     const std::uint32_t chunks_per_block = table_.shape.chunks_per_block;
-    const bool own_block_only = (at.where == region::in && kind == collective_kind::all_gather) ||
-                                (at.where == region::out && kind == collective_kind::reduce_scatter);
     const auto own = static_cast<std::uint32_t>(rank);
-    if (own_block_only && (at.at / chunks_per_block != own || (at.at + a.count - 1) / chunks_per_block != own)) {
+    if (held == buffer_part::own_block &&
+        (at.at / chunks_per_block != own || (at.at + a.count - 1) / chunks_per_block != own)) {
       return violation::no_such_place;
     }
     return at.at % chunks_per_block == a.chunk % chunks_per_block ? violation::none : violation::wrong_length;

@@ -65,7 +65,8 @@ selection::query query_of(const State& state, const call_request& asked) {
           .staging_bytes = staging_of_choice(state, asked),
           .costs = costs_for(state, asked.has_repeatable_choice),
           .total_bytes = asked.total_elements * asked.element_size,
-          .lengths_are_known = known};
+          .lengths_are_known = known,
+          .equal_lengths = asked.lengths == block_lengths::equal};
 }
 
 template <class State>
@@ -113,6 +114,9 @@ std::string obstacle(const State& state, const call_request& asked, const plan::
   }
   if (shape.peer_pointers && state.size() > 1 && asked.on_device) {
     return "the plan reads peers' memory, but device memory is sent in messages here; choose one that sends messages";
+  }
+  if (shape.equal_blocks && asked.lengths != block_lengths::equal) {
+    return "the plan moves several blocks together, which needs blocks of equal length; choose another one";
   }
   if (shape.order > asked.order && asked.order == plan::combination_order::fixed_tree) {
     return "require(fixed_tree) needs a plan that combines in the fixed tree and whose shape declares `order = "
@@ -274,10 +278,10 @@ const remembered_call* plan_checked(State& state, const Call& what, const call_s
 }
 
 /// Returns the plan of a call. A call that divides its vector into parts itself has `divide`, which adapts the plan.
-template <class Call>
-planned_call plan_for(const Call& what, const remembered_call& known) {
+template <class Call, class State>
+planned_call plan_for(const State& state, const Call& what, const remembered_call& known) {
   planned_call whole = known.planned;
-  if constexpr (requires { what.divide(whole); }) what.divide(whole);
+  if constexpr (requires { what.divide(state, whole); }) what.divide(state, whole);
   return whole;
 }
 
@@ -395,7 +399,7 @@ outcome run_inside(State& state, const Call& what, const call_settings& settings
       return end_failed_call(state, *std::move(part.thrown), call, locate);
     }
   }
-  return run_by_operation_state(state, what, plan_for(what, *known), part, settings, call);
+  return run_by_operation_state(state, what, plan_for(state, what, *known), part, settings, call);
 }
 
 template <class Call, class Domain>
@@ -446,6 +450,7 @@ class started_call : public pending {
   }
 
   const failure& cause() const final { return cause_ ? cause_ : refused_; }
+  const void* driver() const noexcept final { return state_.get(); }
   bool in_forked_child() const noexcept final { return state_->in_forked_child(); }
 
  protected:
@@ -595,7 +600,7 @@ request start_call(const communicator<Domain>& comm, const Call& what, const cal
   deliver(if_memory_lasts(*state, call, next_number(*state), [&]() -> outcome {
     const remembered_call* const known = plan_checked(*state, what, settings, refused);
     if (known == nullptr) return refuse(*state, refused.cause(), call);
-    const planned_call planned = plan_for(what, *known);
+    const planned_call planned = plan_for(*state, what, *known);
     const std::uint32_t first = state->last_sequence() + 1;
     const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false);
     pending = std::make_unique<started_type>(state, call, settings.stop, what, planned, settings.observer);
