@@ -12,11 +12,25 @@
 
 namespace compare {
 
-enum class call { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, barrier, ping_pong, exchange };
+/// Rank 0 is the root of calls with a root.
+enum class call {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  barrier,
+  ping_pong,
+  exchange
+};
 
 inline call call_of(const std::string& name) {
-  constexpr std::array<const char*, 8> names{"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-                                             "broadcast",  "barrier",        "ping_pong",  "exchange"};
+  constexpr std::array<const char*, 11> names{"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+                                              "broadcast",  "reduce",         "gather",     "scatter",
+                                              "barrier",    "ping_pong",      "exchange"};
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (name == names[i]) return static_cast<call>(i);
   }
@@ -60,26 +74,35 @@ struct subject {
 
   friend bool operator==(const subject&, const subject&) = default;
 
-  bool divides() const { return what == call::reduce_scatter || what == call::all_gather || what == call::all_to_all; }
-  std::size_t in_count() const { return what == call::all_gather ? block : count; }
-  std::size_t out_count() const { return what == call::reduce_scatter ? block : count; }
+  bool divides() const {
+    return what == call::reduce_scatter || what == call::all_gather || what == call::all_to_all ||
+           what == call::gather || what == call::scatter;
+  }
+  std::size_t in_count() const { return what == call::all_gather || what == call::gather ? block : count; }
+  std::size_t out_count() const {
+    if ((what == call::reduce || what == call::gather) && rank != 0) return 0;
+    return what == call::reduce_scatter || what == call::scatter ? block : count;
+  }
 
   /// The other rank of a pair, or `ranks` if this rank has none.
   int partner() const { return (rank ^ 1) < ranks ? rank ^ 1 : ranks; }
 
   bool has_result() const {
-    if (what == call::barrier) return false;
+    if (what == call::barrier || out_count() == 0) return false;
     return (what != call::ping_pong && what != call::exchange) || partner() < ranks;
   }
 
   float expected(const pattern& values, std::size_t i) const {
     const std::size_t mine = static_cast<std::size_t>(rank) * block;
     switch (what) {
-      case call::all_reduce: return values.sum(i);
+      case call::all_reduce:
+      case call::reduce: return values.sum(i);
       case call::reduce_scatter: return values.sum(mine + i);
-      case call::all_gather: return pattern::value(static_cast<int>(i / block), i % block);
+      case call::all_gather:
+      case call::gather: return pattern::value(static_cast<int>(i / block), i % block);
       case call::all_to_all: return pattern::value(static_cast<int>(i / block), mine + i % block);
       case call::broadcast: return pattern::value(0, i);
+      case call::scatter: return pattern::value(0, mine + i);
       case call::ping_pong:
       case call::exchange: return pattern::value(partner(), i);
       case call::barrier: break;

@@ -21,8 +21,20 @@ import report  # noqa: E402
 import training  # noqa: E402
 from processes import Failed, Processes  # noqa: E402
 
-CALLS = ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "barrier", "ping_pong", "exchange"]
-DIVIDING = ("reduce_scatter", "all_gather", "all_to_all")
+CALLS = [
+    "all_reduce",
+    "reduce_scatter",
+    "all_gather",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+    "barrier",
+    "ping_pong",
+    "exchange",
+]
+DIVIDING = ("reduce_scatter", "all_gather", "all_to_all", "gather", "scatter")
 TIMINGS = ["back_to_back", "separated"]
 UNITS = {"": 1, "B": 1, "K": 1024, "KI": 1024, "KIB": 1024, "M": 1024**2, "MI": 1024**2, "MIB": 1024**2}
 

@@ -9,9 +9,12 @@
 #include <gloo/alltoall.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
+#include <gloo/gather.h>
 #include <gloo/math.h>
+#include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
+#include <gloo/scatter.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <csignal>
@@ -63,6 +66,32 @@ class gloo_processes {
     options.setOutput(buffer, count);
     options.setRoot(0);
     gloo::broadcast(options);
+  }
+  void reduce(const float* in, float* out, std::size_t count) {
+    gloo::ReduceOptions options(context_);
+    options.setInput(const_cast<float*>(in), count);
+    options.setOutput(out, count);
+    options.setRoot(0);
+    options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
+    gloo::reduce(options);
+  }
+  void gather(const float* in, float* out, std::size_t block) {
+    gloo::GatherOptions options(context_);
+    options.setInput(const_cast<float*>(in), block);
+    if (rank() == 0) options.setOutput(out, all(block));
+    options.setRoot(0);
+    gloo::gather(options);
+  }
+  void scatter(const float* in, float* out, std::size_t block) {
+    gloo::ScatterOptions options(context_);
+    if (rank() == 0) {
+      std::vector<float*> blocks;
+      for (std::size_t at = 0; at < all(block); at += block) blocks.push_back(const_cast<float*>(in) + at);
+      options.setInputs(blocks, block);
+    }
+    options.setOutput(out, block);
+    options.setRoot(0);
+    gloo::scatter(options);
   }
   void barrier() {
     gloo::BarrierOptions options(context_);

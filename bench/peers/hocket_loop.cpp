@@ -46,6 +46,15 @@ class hocket_processes {
   void broadcast(float* buffer, std::size_t count) {
     hocket::broadcast(comm_, std::span(buffer, count), hocket::root{0});
   }
+  void reduce(const float* in, float* out, std::size_t count) {
+    hocket::reduce(comm_, std::span(in, count), std::span(out, count));
+  }
+  void gather(const float* in, float* out, std::size_t block) {
+    hocket::gather(comm_, std::span(in, block), std::span(out, all(block)));
+  }
+  void scatter(const float* in, float* out, std::size_t block) {
+    hocket::scatter(comm_, std::span(in, all(block)), std::span(out, block));
+  }
   void barrier() { hocket::barrier(comm_); }
   void send(const float* from, std::size_t count, int to) {
     hocket::send(comm_, std::span(from, count), hocket::peer{to});

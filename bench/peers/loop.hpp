@@ -253,6 +253,9 @@ class loop {
       case call::all_gather: return library_.all_gather(from, to, what.block);
       case call::all_to_all: return library_.all_to_all(from, to, what.block);
       case call::broadcast: return library_.broadcast(to, what.count);
+      case call::reduce: return library_.reduce(from, to, what.count);
+      case call::gather: return library_.gather(from, to, what.block);
+      case call::scatter: return library_.scatter(from, to, what.block);
       case call::barrier: return library_.barrier();
       case call::ping_pong: return ping_pong(from, to);
       case call::exchange:

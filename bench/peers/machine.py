@@ -107,6 +107,10 @@ def copies_of(call, size, ranks):
         return None
     if call == "reduce_scatter":
         return ranks, size // ranks
+    if call in ("reduce", "gather"):
+        return 1, size
+    if call == "scatter":
+        return ranks, size // ranks
     if call == "broadcast":
         return max(ranks - 1, 1), size
     if call == "ping_pong":

@@ -44,6 +44,15 @@ class mpi {
   void broadcast(float* buffer, std::size_t count) {
     MPI_Bcast(buffer, static_cast<int>(count), MPI_FLOAT, 0, MPI_COMM_WORLD);
   }
+  void reduce(const float* in, float* out, std::size_t count) {
+    MPI_Reduce(in, out, static_cast<int>(count), MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+  }
+  void gather(const float* in, float* out, std::size_t block) {
+    MPI_Gather(in, static_cast<int>(block), MPI_FLOAT, out, static_cast<int>(block), MPI_FLOAT, 0, MPI_COMM_WORLD);
+  }
+  void scatter(const float* in, float* out, std::size_t block) {
+    MPI_Scatter(in, static_cast<int>(block), MPI_FLOAT, out, static_cast<int>(block), MPI_FLOAT, 0, MPI_COMM_WORLD);
+  }
   void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
   void send(const float* from, std::size_t count, int to) {
     MPI_Send(from, static_cast<int>(count), MPI_FLOAT, to, 0, MPI_COMM_WORLD);

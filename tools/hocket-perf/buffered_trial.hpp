@@ -132,17 +132,19 @@ class buffered_trial : public trial {
 
  protected:
   std::span<T> input(placement where) const {
-    if (gathers() && where == placement::in_place) return own_block();
+    if (!contributes()) return {};
+    if (gathers() && gets_result() && where == placement::in_place) return own_block();
     return areas_[0].first(gathers() ? own_length() : has_blocks() ? block_ * ranks() : block_);
   }
 
   std::span<T> output(placement where) const {
+    if (!gets_result()) return {};
     std::size_t count = block_;
     if (gathers() || what_.what == collective::all_to_all) count = block_ * ranks();
     if (scatters()) count = own_length();
     if (what_.what == collective::all_to_all_v) count = own_length() * ranks();
     if (where == placement::out_of_place) return areas_[1].first(count);
-    return scatters() ? own_block() : areas_[0].first(count);
+    return scatters() && contributes() ? own_block() : areas_[0].first(count);
   }
 
   /// The length of each rank's block.
@@ -182,11 +184,14 @@ class buffered_trial : public trial {
 
   T expected(std::size_t position, contents values) const {
     switch (what_.what) {
-      case collective::all_reduce: return combined(position, values);
+      case collective::all_reduce:
+      case collective::reduce: return combined(position, values);
       case collective::reduce_scatter:
       case collective::reduce_scatter_v: return combined(own_offset() + position, values);
       case collective::all_gather:
-      case collective::all_gather_v: {
+      case collective::all_gather_v:
+      case collective::gather:
+      case collective::gather_v: {
         const std::size_t source = block_at(position);
         return value(static_cast<int>(source), position - offsets_[source], values);
       }
@@ -194,6 +199,8 @@ class buffered_trial : public trial {
       case collective::all_to_all_v:
         return value(static_cast<int>(position / own_length()), own_offset() + position % own_length(), values);
       case collective::broadcast: return value(what_.root, position, values);
+      case collective::scatter:
+      case collective::scatter_v: return value(what_.root, own_offset() + position, values);
       case collective::send_recv: return value(previous(), position, values);
       case collective::barrier: break;
     }
@@ -219,11 +226,18 @@ class buffered_trial : public trial {
   bool has_blocks() const {
     return gathers() || scatters() || what_.what == collective::all_to_all || what_.what == collective::all_to_all_v;
   }
-  bool gathers() const { return what_.what == collective::all_gather || what_.what == collective::all_gather_v; }
-  bool scatters() const {
-    return what_.what == collective::reduce_scatter || what_.what == collective::reduce_scatter_v;
+  bool gathers() const {
+    return what_.what == collective::all_gather || what_.what == collective::all_gather_v || gathers_to_root();
   }
-  bool contributes() const { return what_.what != collective::broadcast || comm_.rank() == what_.root; }
+  bool gathers_to_root() const { return what_.what == collective::gather || what_.what == collective::gather_v; }
+  bool scatters() const {
+    return what_.what == collective::reduce_scatter || what_.what == collective::reduce_scatter_v ||
+           scatters_from_root();
+  }
+  bool scatters_from_root() const { return what_.what == collective::scatter || what_.what == collective::scatter_v; }
+  bool is_root() const { return comm_.rank() == what_.root; }
+  bool contributes() const { return is_root() || (what_.what != collective::broadcast && !scatters_from_root()); }
+  bool gets_result() const { return is_root() || (what_.what != collective::reduce && !gathers_to_root()); }
 
   std::size_t own_rank() const { return static_cast<std::size_t>(comm_.rank()); }
   std::size_t own_length() const { return lengths_[own_rank()]; }

@@ -40,13 +40,18 @@ inline double bus_factor(collective what, int ranks) {
     case collective::all_reduce: return 2 * (n - 1) / n;
     case collective::reduce_scatter:
     case collective::all_gather:
-    case collective::all_to_all: return (n - 1) / n;
+    case collective::all_to_all:
+    case collective::gather:
+    case collective::scatter: return (n - 1) / n;
     case collective::broadcast:
+    case collective::reduce:
     case collective::send_recv: return 1;
     case collective::barrier:
     case collective::reduce_scatter_v:
     case collective::all_gather_v:
-    case collective::all_to_all_v: return 0;  // depends on the lengths of the blocks: busiest_share
+    case collective::all_to_all_v:
+    case collective::gather_v:
+    case collective::scatter_v: return 0;  // depends on the lengths of the blocks: busiest_share
   }
   return 0;
 }
@@ -54,7 +59,8 @@ inline double bus_factor(collective what, int ranks) {
 /// Returns the number of blocks that the reported size consists of.
 inline std::size_t blocks_of(collective what, int ranks) {
   const bool many = what == collective::reduce_scatter || what == collective::all_gather ||
-                    what == collective::all_to_all || takes_counts(what);
+                    what == collective::all_to_all || what == collective::gather || what == collective::scatter ||
+                    takes_counts(what);
   return many ? static_cast<std::size_t>(ranks) : 1;
 }
 

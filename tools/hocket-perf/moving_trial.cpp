@@ -11,6 +11,10 @@
 #include <hocket/collective/broadcast.hpp>
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/collective/explain.hpp>
+#include <hocket/collective/gather.hpp>
+#include <hocket/collective/gather_v.hpp>
+#include <hocket/collective/scatter.hpp>
+#include <hocket/collective/scatter_v.hpp>
 #include <hocket/collective/send_recv.hpp>
 #include <hocket/core/options.hpp>
 
@@ -49,6 +53,11 @@ class moving_trial final : public buffered_trial<Domain, T> {
       case collective::barrier: return hocket::explain<T>(comm_, hocket::barrier, 0);
       case collective::all_gather_v: return hocket::explain<T>(comm_, hocket::all_gather_v, this->counts());
       case collective::all_to_all_v: return hocket::explain<T>(comm_, hocket::all_to_all_v);
+      case collective::gather: return hocket::explain<T>(comm_, hocket::gather, block_);
+      case collective::scatter: return hocket::explain<T>(comm_, hocket::scatter, block_);
+      case collective::gather_v: return hocket::explain<T>(comm_, hocket::gather_v, this->counts());
+      case collective::scatter_v: return hocket::explain<T>(comm_, hocket::scatter_v, this->counts());
+      case collective::reduce:
       case collective::all_reduce:
       case collective::reduce_scatter:
       case collective::reduce_scatter_v:
@@ -59,19 +68,27 @@ class moving_trial final : public buffered_trial<Domain, T> {
   }
 
  private:
+  hocket::root root() const { return {what_.root}; }
+
   template <class Options>
   void call(placement where, const Options& options) {
     switch (what_.what) {
       case collective::all_gather: return hocket::all_gather(comm_, this->input(where), this->output(where), options);
       case collective::all_to_all: return hocket::all_to_all(comm_, this->input(where), this->output(where), options);
-      case collective::broadcast:
-        return hocket::broadcast(comm_, this->output(where), hocket::root{what_.root}, options);
+      case collective::broadcast: return hocket::broadcast(comm_, this->output(where), root(), options);
       case collective::barrier: return hocket::barrier(comm_, options);
       case collective::all_gather_v:
         return hocket::all_gather_v(comm_, this->input(where), this->output(where), this->counts(), options);
       case collective::all_to_all_v:
         return hocket::all_to_all_v(comm_, this->input(where), this->output(where), this->send_counts(),
                                     this->receive_counts(), options);
+      case collective::gather: return hocket::gather(comm_, this->input(where), this->output(where), root(), options);
+      case collective::scatter: return hocket::scatter(comm_, this->input(where), this->output(where), root(), options);
+      case collective::gather_v:
+        return hocket::gather_v(comm_, this->input(where), this->output(where), this->counts(), root(), options);
+      case collective::scatter_v:
+        return hocket::scatter_v(comm_, this->input(where), this->output(where), this->counts(), root(), options);
+      case collective::reduce:
       case collective::all_reduce:
       case collective::reduce_scatter:
       case collective::reduce_scatter_v:
@@ -101,7 +118,12 @@ class moving_trial final : public buffered_trial<Domain, T> {
       switch (what_.what) {
         case collective::all_gather: return hocket::all_gather(comm_, place(this->input(where)), out, options);
         case collective::all_to_all: return hocket::all_to_all(comm_, place(this->input(where)), out, options);
-        case collective::broadcast: return hocket::broadcast(comm_, out, hocket::root{what_.root}, options);
+        case collective::broadcast: return hocket::broadcast(comm_, out, root(), options);
+        case collective::gather: return hocket::gather(comm_, place(this->input(where)), out, root(), options);
+        case collective::scatter: return hocket::scatter(comm_, place(this->input(where)), out, root(), options);
+        case collective::gather_v:
+        case collective::scatter_v:
+        case collective::reduce:
         case collective::all_reduce:
         case collective::reduce_scatter:
         case collective::reduce_scatter_v:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Trials of all_reduce, reduce_scatter and reduce_scatter_v, for one element type and each operation.
+/// Trials of all_reduce, reduce, reduce_scatter and reduce_scatter_v, for one element type and each operation.
 #pragma once
 
 #include "buffered_trial.hpp"
@@ -8,6 +8,7 @@
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/device/staged.hpp>
 #include <hocket/collective/explain.hpp>
+#include <hocket/collective/reduce.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
 #include <hocket/core/options.hpp>
@@ -49,16 +50,23 @@ class reduction_trial final : public buffered_trial<Domain, T> {
     if (what_.what == collective::reduce_scatter_v) {
       return hocket::explain<T>(comm_, hocket::reduce_scatter_v, this->counts(), Op{});
     }
+    if (what_.what == collective::reduce) return hocket::explain<T>(comm_, hocket::reduce, block_, Op{});
     return hocket::explain<T>(comm_, hocket::all_reduce, block_, Op{});
   }
 
  private:
+  hocket::root root() const { return {what_.root}; }
+
   template <class Options>
   void call(placement where, const Options& options) {
     if (what_.what == collective::reduce_scatter) {
       hocket::reduce_scatter(comm_, this->input(where), this->output(where), Op{}, options);
     } else if (what_.what == collective::reduce_scatter_v) {
       hocket::reduce_scatter_v(comm_, this->input(where), this->output(where), this->counts(), Op{}, options);
+    } else if (what_.what == collective::reduce) {
+      where == placement::in_place
+          ? hocket::reduce(comm_, hocket::in_place(this->input(where)), Op{}, root(), options)
+          : hocket::reduce(comm_, this->input(where), this->output(where), Op{}, root(), options);
     } else if (where == placement::in_place) {
       hocket::all_reduce(comm_, hocket::in_place(this->output(where)), Op{}, options);
     } else {
@@ -84,6 +92,10 @@ class reduction_trial final : public buffered_trial<Domain, T> {
       const auto out = place(this->output(where));
       if (what_.what == collective::reduce_scatter) {
         hocket::reduce_scatter(comm_, place(this->input(where)), out, Op{}, options);
+      } else if (what_.what == collective::reduce) {
+        const auto in = place(this->input(where));
+        where == placement::in_place ? hocket::reduce(comm_, hocket::in_place(in), Op{}, root(), options)
+                                     : hocket::reduce(comm_, in, out, Op{}, root(), options);
       } else if (where == placement::in_place) {
         hocket::all_reduce(comm_, hocket::in_place(out), Op{}, options);
       } else {

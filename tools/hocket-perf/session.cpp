@@ -32,6 +32,11 @@ std::optional<plan::collective> collective_of(collective what, int root) {
     case collective::all_to_all:
     case collective::all_to_all_v: return plan::collective{plan::collective_kind::all_to_all};
     case collective::broadcast: return plan::collective{plan::collective_kind::broadcast, root};
+    case collective::reduce: return plan::collective{plan::collective_kind::reduce, root};
+    case collective::gather:
+    case collective::gather_v: return plan::collective{plan::collective_kind::gather, root};
+    case collective::scatter:
+    case collective::scatter_v: return plan::collective{plan::collective_kind::scatter, root};
     case collective::barrier: return plan::collective{plan::collective_kind::barrier};
     case collective::send_recv: break;
   }
@@ -46,7 +51,9 @@ std::optional<plan::any_algorithm> algorithm_of(collective what, const settings&
     asked.what = *kind;
     asked.ranks = ranks;
     for (const auto& each : hocket::selection::table(asked)) {
-      if (wanted.algorithm == each.name) return each.make(wanted.root);
+      const plan::any_algorithm made = each.make(wanted.root);
+      if (takes_counts(what) && made.shape(ranks).equal_blocks) continue;
+      if (wanted.algorithm == each.name) return made;
       known += std::string(", ") + each.name;
     }
   }
@@ -92,7 +99,7 @@ class session {
       row line{.what = what.what,
                .type = what.type,
                .op = what.op,
-               .root = what.what == collective::broadcast ? what.root : -1,
+               .root = has_root(what.what) ? what.root : -1,
                .ranks = team_.size(),
                .count = count,
                .bytes = count * element * blocks_of(what.what, team_.size()),

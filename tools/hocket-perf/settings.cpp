@@ -21,12 +21,21 @@ namespace {
 template <class Value>
 using named = std::vector<std::pair<std::string, Value>>;
 
-const named<collective> collectives{
-    {"all_reduce", collective::all_reduce},     {"reduce_scatter", collective::reduce_scatter},
-    {"all_gather", collective::all_gather},     {"all_to_all", collective::all_to_all},
-    {"broadcast", collective::broadcast},       {"barrier", collective::barrier},
-    {"send_recv", collective::send_recv},       {"reduce_scatter_v", collective::reduce_scatter_v},
-    {"all_gather_v", collective::all_gather_v}, {"all_to_all_v", collective::all_to_all_v}};
+const named<collective> collectives{{"all_reduce", collective::all_reduce},
+                                    {"reduce_scatter", collective::reduce_scatter},
+                                    {"all_gather", collective::all_gather},
+                                    {"all_to_all", collective::all_to_all},
+                                    {"broadcast", collective::broadcast},
+                                    {"barrier", collective::barrier},
+                                    {"send_recv", collective::send_recv},
+                                    {"reduce_scatter_v", collective::reduce_scatter_v},
+                                    {"all_gather_v", collective::all_gather_v},
+                                    {"all_to_all_v", collective::all_to_all_v},
+                                    {"reduce", collective::reduce},
+                                    {"gather", collective::gather},
+                                    {"scatter", collective::scatter},
+                                    {"gather_v", collective::gather_v},
+                                    {"scatter_v", collective::scatter_v}};
 const named<operation> operations{{"sum", operation::sum},
                                   {"prod", operation::prod},
                                   {"min", operation::min},
@@ -154,7 +163,7 @@ void add_what(CLI::App& app, settings& to) {
       distributions, to.blocks);
   app.add_option("--algorithm", to.algorithm, "auto, or the name of an algorithm of the collective: see --explain")
       ->type_name("NAME");
-  app.add_option("-r,--root", to.root, "root of broadcast")->check(CLI::NonNegativeNumber);
+  app.add_option("-r,--root", to.root, "root of broadcast, reduce, gather and scatter")->check(CLI::NonNegativeNumber);
 }
 
 void add_sizes(CLI::App& app, settings& to) {
@@ -387,7 +396,8 @@ std::size_t size_of(datatype what) {
 }
 
 bool reduces(collective what) {
-  return what == collective::all_reduce || what == collective::reduce_scatter || what == collective::reduce_scatter_v;
+  return what == collective::all_reduce || what == collective::reduce_scatter || what == collective::reduce_scatter_v ||
+         what == collective::reduce;
 }
 
 bool has_placement(collective what, placement where) {
@@ -396,7 +406,12 @@ bool has_placement(collective what, placement where) {
     case collective::reduce_scatter:
     case collective::reduce_scatter_v:
     case collective::all_gather:
-    case collective::all_gather_v: return true;
+    case collective::all_gather_v:
+    case collective::reduce:
+    case collective::gather:
+    case collective::gather_v:
+    case collective::scatter:
+    case collective::scatter_v: return true;
     case collective::broadcast: return where == placement::in_place;
     case collective::all_to_all:
     case collective::all_to_all_v:

@@ -19,7 +19,12 @@ enum class collective {
   send_recv,
   reduce_scatter_v,
   all_gather_v,
-  all_to_all_v
+  all_to_all_v,
+  reduce,
+  gather,
+  scatter,
+  gather_v,
+  scatter_v
 };
 enum class operation { sum, prod, min, max, avg };
 enum class datatype {
@@ -61,7 +66,13 @@ bool reduces(collective what);
 bool has_placement(collective what, placement where);
 /// Returns whether the collective takes the length of each rank's block.
 constexpr bool takes_counts(collective what) {
-  return what == collective::reduce_scatter_v || what == collective::all_gather_v || what == collective::all_to_all_v;
+  return what == collective::reduce_scatter_v || what == collective::all_gather_v || what == collective::all_to_all_v ||
+         what == collective::gather_v || what == collective::scatter_v;
+}
+/// Returns whether the collective has a root.
+constexpr bool has_root(collective what) {
+  return what == collective::broadcast || what == collective::reduce || what == collective::gather ||
+         what == collective::scatter || what == collective::gather_v || what == collective::scatter_v;
 }
 
 /// Returns whether this reduction is measured outside of host memory: few are, because each one is compiled separately.

@@ -101,11 +101,16 @@ std::size_t osu_size(const row& line) {
     case collective::all_gather:
     case collective::all_gather_v:
     case collective::all_to_all:
-    case collective::all_to_all_v: return line.count * size_of(line.type);
+    case collective::all_to_all_v:
+    case collective::gather:
+    case collective::gather_v:
+    case collective::scatter:
+    case collective::scatter_v: return line.count * size_of(line.type);
     case collective::all_reduce:
     case collective::reduce_scatter:
     case collective::reduce_scatter_v:
     case collective::broadcast:
+    case collective::reduce:
     case collective::barrier:
     case collective::send_recv: break;
   }
