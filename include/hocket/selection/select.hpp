@@ -138,13 +138,14 @@ class model {
   double direct_blocks(double bytes) const {
     return reads() + (p_ - 1) * bytes * q_.costs.load_per_byte + staging((p_ - 1) * bytes);
   }
-  /// Messages of `bytes` bytes between one rank and each other rank. They are in flight together, so that the rank waits
-  /// only for the first, and then handles the others one after the other.
+  /// Messages of `bytes` bytes between one rank and each other rank. They are in flight together: the rank waits for the
+  /// first, and then is busy with each of the others for a part of its latency, or while it moves the data.
   double overlapping_messages(double bytes) const {
-    const double handling = message(bytes) - q_.costs.message_latency + share_of_handling * q_.costs.message_latency;
-    return message(bytes) + (p_ - 2) * handling;
+    const bool is_short = bytes <= static_cast<double>(q_.costs.eager_bytes);
+    const double moving = bytes * (is_short ? q_.costs.message_per_byte : q_.costs.load_per_byte);
+    return message(bytes) + (p_ - 2) * std::max(busy_share * q_.costs.message_latency, moving);
   }
-  static constexpr double share_of_handling = 0.25;  ///< of a message's latency, in which its receiver is busy
+  static constexpr double busy_share = 0.25;  ///< of a message's latency, assumed
   double reduced_blocks() const { return (p_ - 1) * n_ * q_.costs.reduce_per_byte; }
   double read_and_reduced() const { return q_.costs.load_per_byte + q_.costs.reduce_per_byte; }
   /// One round of flags from and to all of `ranks` ranks.
