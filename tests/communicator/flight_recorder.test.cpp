@@ -20,6 +20,7 @@
 using namespace hocket_test;
 using namespace std::chrono_literals;
 using hocket::errc;
+namespace plan = hocket::plan;
 
 namespace {
 
@@ -64,6 +65,14 @@ void reduce(const hocket::local::communicator& comm, std::size_t size = 1000, st
   hocket::all_reduce(comm, hocket::in_place(data), std::plus<>{}, hocket::with(hocket::timeout(timeout)));
 }
 
+/// An algorithm with the actions of recursive doubling, and a name in memory that it owns.
+plan::listed named(const std::string& name, int ranks) {
+  const plan::listed actions = plan::materialise(plan::recursive_doubling{}, ranks);
+  plan::listed made(name, actions.collective(), ranks, actions.shape(ranks));
+  for (int rank = 0; rank < ranks; ++rank) made.lane(rank) = actions.lane(rank);
+  return made;
+}
+
 }  // namespace
 
 TEST_CASE("flight recorder: the log retains the last calls, and its length is bounded") {
@@ -81,6 +90,48 @@ TEST_CASE("flight recorder: the log retains the last calls, and its length is bo
   CHECK(log.times_of_call(3) == nullptr);  // overwritten long ago
   CHECK(log.times_of_call(100) == nullptr);
   CHECK(log.times_of_call(99) != nullptr);
+}
+
+TEST_CASE("flight recorder: the log retains the names of its calls' plans, and their number is bounded") {
+  hocket::detail::call_log log;
+  const auto name_of_call = [](std::uint32_t i) {
+    return "a plan whose name owns memory, number " + std::to_string(i);
+  };
+  for (std::uint32_t i = 1; i <= 1000; ++i) {
+    std::string name = name_of_call(i);
+    hocket::detail::call_record call{.sequence = i, .operations = 1};
+    call.plan = log.plan_name(name);
+    name.assign(name.size(), '?');
+    log.add(call);
+    REQUIRE(log.plan_name_count() <= hocket::detail::call_log::most_plan_names);
+    for (std::uint64_t k = log.calls().oldest(); k < log.calls().count(); ++k) {
+      REQUIRE(log.calls().at(k)->plan == name_of_call(static_cast<std::uint32_t>(k + 1)));
+    }
+  }
+  const std::size_t count = log.plan_name_count();
+  CHECK(log.plan_name(name_of_call(1000)) == log.last()->plan);
+  CHECK(log.plan_name_count() == count);
+}
+
+TEST_CASE("flight recorder: a record has the name of a plan that has been destroyed") {
+  for (const bool is_async : {false, true}) {
+    for (const std::size_t size : {1U, 1000U}) {  // short enough to run without an operation state, and longer
+      on_ranks(2, [&](thread_rank& me) {
+        {
+          const plan::listed own = named("a plan whose name owns memory", 2);
+          const auto how = hocket::with(hocket::algorithm(own));
+          std::vector<float> data(size, 1.0F);
+          if (is_async) hocket::all_reduce_async(me.comm(), hocket::in_place(data), std::plus<>{}, how).wait();
+          if (!is_async) hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, how);
+        }
+        const plan::listed next = named("the plan of another call", 2);  // replaces the plan that is remembered
+        std::vector<float> data(size, 1.0F);
+        hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, hocket::with(hocket::algorithm(next)));
+        const std::string text = hocket::flight_record(me.comm());
+        me.check(count_of(text, "\"plan\":\"a plan whose name owns memory\"") == 1, text);
+      });
+    }
+  }
 }
 
 TEST_CASE("flight recorder: nothing is written unless a directory was set") {

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -34,7 +35,7 @@ struct call_times {
   static call_times from_now(bool over = false) noexcept { return {platform::ticks(), over ? unmeasured_end : 0}; }
 };
 
-/// One call. All strings have static storage duration.
+/// One call. All strings have static storage duration, except the plan's name: see `call_log::plan_name`.
 struct call_record {
   std::uint32_t sequence = 0;    ///< of the call's first operation
   std::uint32_t operations = 0;  ///< number of operations of the call
@@ -135,6 +136,7 @@ class call_log {
  public:
   static constexpr std::size_t retained_calls = 32;
   static constexpr std::size_t retained_messages = 16;
+  static constexpr std::size_t most_plan_names = 2 * retained_calls;
   /// Whether calls are retained, which comparing them needs; messages outside any plan always are.
   static constexpr bool retains_calls = HOCKET_MISMATCH_DETECTION != 0;
 
@@ -196,6 +198,19 @@ class call_log {
     return nullptr;
   }
 
+  /// Returns a copy of the name of a plan, for a call that is entered next. The copy is valid while a retained call has
+  /// it, because the plan may be destroyed before its calls are reported. At most `most_plan_names` copies are kept.
+  const char* plan_name(std::string_view name) {
+    for (const auto& each : plan_names_) {
+      if (*each == name) return each->c_str();
+    }
+    if (plan_names_.size() == most_plan_names) {
+      std::erase_if(plan_names_, [&](const auto& each) { return !retains_plan_name(each->c_str()); });
+    }
+    return plan_names_.emplace_back(std::make_unique<const std::string>(name))->c_str();
+  }
+  std::size_t plan_name_count() const noexcept { return plan_names_.size(); }
+
   const last_of<call_record, retained_calls>& calls() const noexcept { return calls_; }
   const last_of<message_record, retained_messages>& messages() const noexcept { return messages_; }
 
@@ -205,6 +220,14 @@ class call_log {
     return record != nullptr ? &record->times : nullptr;
   }
 
+  bool retains_plan_name(const char* name) const noexcept {
+    for (std::uint64_t i = calls_.oldest(); i < calls_.count(); ++i) {
+      if (calls_.at(i)->plan == name) return true;
+    }
+    return false;
+  }
+
+  std::vector<std::unique_ptr<const std::string>> plan_names_;
   std::uint32_t history_ = 0;
   last_of<call_record, retained_calls> calls_;
   last_of<message_record, retained_messages> messages_;

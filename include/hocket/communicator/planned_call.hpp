@@ -51,6 +51,7 @@ struct call_request {
 /// A call with its plan.
 struct planned_call {
   plan::any_algorithm plan = plan::dissemination_barrier{};
+  const char* plan_name = "";  ///< for the call log, which may outlive the plan: see `call_log::plan_name`
   std::size_t segment_elements = std::numeric_limits<std::size_t>::max();  ///< elements of each block per operation
   plan::layout layout;  ///< of equal blocks; if lengths are given, the call replaces it
   std::uint32_t signature = 0;

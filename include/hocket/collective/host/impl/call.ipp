@@ -218,6 +218,14 @@ outcome refuse_early(State& state, const call_settings& settings, std::chrono::n
   return refused;
 }
 
+/// Returns the plan's name, valid while the call log has a call by it. Only a plan that the caller named may own its name;
+/// those of the table have static ones.
+template <class State>
+const char* name_to_log(State& state, const plan::any_algorithm& plan, const call_settings& settings) {
+  const bool may_own_name = call_log::retains_calls && settings.algorithm != nullptr;
+  return may_own_name ? state.calls().plan_name(plan.name()) : plan.name();
+}
+
 /// Chooses the plan of a call and derives its layout and signature. Independent of the element type, so that it is
 /// compiled once for all types.
 template <class State>
@@ -228,6 +236,7 @@ planned_call make_plan(State& state, const call_request& asked, const call_setti
   const bool equal = asked.lengths == block_lengths::equal;
   if (equal && result.plan.shape(state.size()).peer_pointers) result.segment_elements = segment_elements(state, asked);
   if (asked.in_place) result.plan = result.plan.for_in_place();
+  result.plan_name = name_to_log(state, result.plan, settings);
   result.layout = {asked.block_elements, static_cast<std::uint32_t>(asked.what.blocks(state.size())),
                    result.plan.shape(state.size()).chunks_per_block};
   result.types = asked.types;
@@ -294,7 +303,7 @@ HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::
   const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
   return enter(
       state.calls(), call_record {
-        first, operations, planned.signature, history, call.operation, planned.types, planned.plan.name(), block,
+        first, operations, planned.signature, history, call.operation, planned.types, planned.plan_name, block,
             planned.plan.collective().root, call.site, call_times::from_now(over)
 #if HOCKET_ASSERTION_LEVEL >= 3
                                                            ,
@@ -344,7 +353,7 @@ bool run_directly(State& state, const host_call& what, const remembered_call& kn
   bool is_logged = false;
   const auto log = [&] {
     state.calls().add_brief({part.sequence, 1, planned.signature, history, call.operation, planned.types,
-                             planned.plan.name(), planned.layout.block_size(), what.what.root, call.site});
+                             planned.plan_name, planned.layout.block_size(), what.what.root, call.site});
     is_logged = true;  // last, because the first entry allocates memory
   };
   if (complete_directly(run, log, part.thrown)) {
