@@ -184,6 +184,23 @@ void check_average_of_integers() {
   }
 }
 
+/// The sum of an average wraps around, which the check of undefined behaviour accepts.
+template <class T>
+void check_wrapping() {
+  constexpr T largest = std::numeric_limits<T>::max(), lowest = std::numeric_limits<T>::lowest();
+  CHECK(hocket::average::combine(largest, T{1}) == lowest);
+  CHECK(hocket::average::combine(largest, largest) == static_cast<T>(-2));
+  CHECK(hocket::average::combine(lowest, lowest) == 0);
+  CHECK(hocket::scaled_sum<T>::combine(largest, T{1}) == lowest);
+}
+
+TEST_CASE("sums of integers in an average and a scaled sum wrap around") {
+  check_wrapping<std::int8_t>();
+  check_wrapping<std::int16_t>();
+  check_wrapping<std::int32_t>();
+  check_wrapping<std::int64_t>();
+}
+
 TEST_CASE("the average of integers is the truncated quotient for any number of ranks") {
   check_average_of_integers<std::int8_t>();
   check_average_of_integers<std::uint8_t>();

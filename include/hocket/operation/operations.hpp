@@ -154,10 +154,23 @@ struct divisor<T> : std::common_type<T, std::conditional_t<std::is_signed_v<T>, 
 template <class T>
 using divisor_t = typename divisor<T>::type;
 
+/// a + b; integers wrap around, which is undefined for signed ones if it isn't computed without sign.
+HOCKET_DETAIL_CALLS_USERS
+template <class T>
+HOCKET_HOST_DEVICE constexpr T wrapping_sum(const T& a, const T& b) {
+  if constexpr (std::is_integral_v<T>) {
+    using wide = std::make_unsigned_t<std::common_type_t<T, int>>;
+    return static_cast<T>(static_cast<wide>(a) + static_cast<wide>(b));
+  } else {
+    return static_cast<T>(static_cast<accumulator_t<T>>(a) + static_cast<accumulator_t<T>>(b));
+  }
+}
+
 }  // namespace detail
 
 /// The sum divided by the number of ranks. Small floating-point types are added and sent as float, so that their sums
-/// do not overflow and keep float's precision; integers keep their type, and the quotient is truncated.
+/// do not overflow and keep float's precision; integers keep their type, their sum wraps around, and the quotient is
+/// truncated.
 struct average {
   static constexpr bool commutative = true;
 
@@ -169,7 +182,7 @@ struct average {
   HOCKET_DETAIL_CALLS_USERS
   template <class T>
   HOCKET_HOST_DEVICE static constexpr T combine(const T& a, const T& b) {
-    return static_cast<T>(static_cast<accumulator_t<T>>(a) + static_cast<accumulator_t<T>>(b));
+    return detail::wrapping_sum(a, b);
   }
   HOCKET_DETAIL_CALLS_USERS
   template <class T>
@@ -196,7 +209,7 @@ struct scaled_sum {
   HOCKET_DETAIL_CALLS_USERS
   template <class T>
   HOCKET_HOST_DEVICE static constexpr T combine(const T& a, const T& b) {
-    return static_cast<T>(static_cast<accumulator_t<T>>(a) + static_cast<accumulator_t<T>>(b));
+    return detail::wrapping_sum(a, b);
   }
   HOCKET_DETAIL_CALLS_USERS
   template <class T>
