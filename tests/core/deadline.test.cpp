@@ -2,6 +2,9 @@
 #include <hocket/core/deadline.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
+#include <ratio>
 #include <thread>
 
 #include "support/catch.hpp"
@@ -23,6 +26,21 @@ TEST_CASE("a deadline that was not set never passes") {
   CHECK_FALSE(never.passed());
   CHECK_FALSE(never.passed(moment::max() - 1ns));
   CHECK(never.left(somewhen) > 24h * 365 * 100);
+}
+
+TEST_CASE("durations are converted to the nearest one in nanoseconds, and a NaN to the shortest") {
+  using hocket::detail::saturated;
+  using seconds = std::chrono::duration<double>;
+  using days = std::chrono::duration<std::int64_t, std::ratio<86400>>;
+  constexpr auto longest = std::chrono::nanoseconds::max(), shortest = std::chrono::nanoseconds::min();
+  STATIC_REQUIRE(saturated(seconds(std::numeric_limits<double>::quiet_NaN())) == shortest);
+  STATIC_REQUIRE(saturated(std::chrono::duration<float>(-std::numeric_limits<float>::quiet_NaN())) == shortest);
+  STATIC_REQUIRE(saturated(seconds(std::numeric_limits<double>::infinity())) == longest);
+  STATIC_REQUIRE(saturated(seconds(-std::numeric_limits<double>::max())) == shortest);
+  STATIC_REQUIRE(saturated(days::max()) == longest);
+  STATIC_REQUIRE(saturated(days::min()) == shortest);
+  STATIC_REQUIRE(saturated(longest) == longest);
+  STATIC_REQUIRE(saturated(seconds(1.5)) == 1500ms);
 }
 
 TEST_CASE("a deadline has passed from its point in time on, and not one nanosecond earlier") {

@@ -165,6 +165,9 @@ TEST_CASE("generators reject sizes that break their rules, and the error names t
   refuses([] { placement::loop(0, 2); }, "a loop needs at least one rank: found 0");
   refuses([] { zero_bubble(0, 8); }, "invalid argument: zero_bubble needs at least one rank");
   refuses([] { interleaved_zero_bubble(4, 9, 2); }, "M/P (rounded down)");
+  constexpr int many = 1 << 30;  // twice that overflows
+  refuses([] { dual_pipe_v(many, many); }, "at least twice as many microbatches as ranks");
+  refuses([] { dual_pipe(many, many); }, "at least twice as large");
   refuses([] { dual_pipe_v(4, 7); }, "at least twice as many microbatches as ranks");
   refuses([] { dual_pipe(3, 8); }, "an even number of ranks");
   refuses([] { dual_pipe(4, 9); }, "an even number of microbatches");

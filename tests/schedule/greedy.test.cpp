@@ -231,6 +231,7 @@ TEST_CASE("greedy finds a new schedule for a user-defined placement without a me
 TEST_CASE("greedy and partition reject arguments that permit no result") {
   const costs unit;
   refuses([&] { greedy(placement::loop(2), 0, unit); }, "at least one rank and one microbatch");
+  refuses([&] { greedy(placement::loop(65536), 65536, unit); }, "a schedule has at most 134217728 actions");
   refuses([&] { greedy(placement::loop(2), 4, unit, {4}); }, "for each of the 2 ranks, or none; found 1");
   refuses(
       [&] {

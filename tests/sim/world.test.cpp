@@ -365,7 +365,20 @@ TEST_CASE("invalid worlds and groups are rejected with the reason") {
   CHECK(refused("at least 1 rank", [] { sim::world world(0); }));
   CHECK(refused("latency must be a number of seconds, 0 or more",
                 [] { sim::world world(2, {.latency = std::numeric_limits<double>::quiet_NaN()}); }));
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(refused("latency must be a number", [&] { sim::world world(2, {.latency = infinity}); }));
+  for (const double jitter : {nan, infinity, -0.1}) {
+    CHECK(
+        refused("jitter must be a number, 0 or more", [&] { sim::world world(2, sim::conditions{.jitter = jitter}); }));
+  }
   sim::world world(3);
+  world.spend(0, std::numeric_limits<double>::max());
+  for (const double seconds : {nan, infinity, -1., std::numeric_limits<double>::max()}) {
+    CHECK(refused("rank 0 can't spend", [&] { world.spend(0, seconds); }));
+  }
+  CHECK(refused("there is no rank 3", [&] { world.spend(3, 1); }));
+  CHECK(refused("there is no rank -1", [&] { world.spend(-1, 1); }));
+  CHECK(world.now() == std::numeric_limits<double>::max());
   CHECK(refused("rank 3 is not in this world", [&] { world.group({0, 3}); }));
   CHECK(refused("rank -1 is not in this world", [&] { world.group({-1}); }));
   CHECK(refused("rank 1 is listed twice", [&] { world.group({1, 0, 1}); }));

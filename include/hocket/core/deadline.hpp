@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/float_bits.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -16,12 +17,15 @@ inline constexpr std::chrono::nanoseconds default_timeout = std::chrono::seconds
 
 namespace detail {
 
-/// Converts to nanoseconds. A duration that is out of range becomes the nearest one in range.
+/// Converts to nanoseconds. A duration that is out of range becomes the nearest one in range, and a NaN the shortest, so
+/// that it is refused as a negative one.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> duration) noexcept {
   using approximate = std::chrono::duration<double, Period>;
+  const bool is_nan = has_nan_bits(approximate(duration).count());
+  if (is_nan || approximate(duration) <= approximate(std::chrono::nanoseconds::min()))
+    return std::chrono::nanoseconds::min();
   if (approximate(duration) >= approximate(std::chrono::nanoseconds::max())) return std::chrono::nanoseconds::max();
-  if (approximate(duration) <= approximate(std::chrono::nanoseconds::min())) return std::chrono::nanoseconds::min();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration);
 }
 

@@ -17,6 +17,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/plan/cost_model.hpp>
@@ -26,6 +27,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -47,12 +49,12 @@ using communicator = hocket::communicator<domain>;
 /// **Threads.** One thread for the whole world. **Lifetime.** Communicators and requests may outlive the world.
 class world {
  public:
-  /// Raises `invalid_argument` if `ranks` is less than 1, or if `model` has invalid times.
+  /// Raises `invalid_argument` if `ranks` is less than 1, or if `model` or `conditions::jitter` is invalid.
   explicit world(int ranks, const plan::cost_model& model = plan::example_machine)
       : world(ranks, conditions{.model = model}) {}
 
   /// A world of `ranks` ranks under `how`.
-  world(int ranks, const conditions& how) : network_(std::make_shared<network>(checked(ranks, how.model), how)) {
+  world(int ranks, const conditions& how) : network_(std::make_shared<network>(checked(ranks, how), how)) {
     domains_.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) domains_.push_back(std::make_shared<domain>(network_, rank));
     auto all = std::vector<int>(static_cast<std::size_t>(ranks));
@@ -64,10 +66,7 @@ class world {
 
   /// Returns rank `rank`'s communicator of all ranks.
   communicator& comm(int rank) {
-    if (rank < 0 || rank >= size()) {
-      raise(errc::invalid_argument,
-            hocket::detail::concat({"there is no rank ", rank, " in a world of ", size(), " ranks"}));
-    }
+    require_rank(rank);
     return comms_[static_cast<std::size_t>(rank)];
   }
 
@@ -123,19 +122,39 @@ class world {
   /// Seconds until `rank`'s last operation was complete.
   double time_of(int rank) const noexcept { return network_->time_of(rank); }
 
-  /// Simulates that `rank` computes for `seconds`: its next operation begins later.
-  void spend(int rank, double seconds) noexcept { network_->spend(rank, seconds); }
+  /// Simulates that `rank` computes for `seconds`: its next operation begins later. Raises `invalid_argument` if there
+  /// is no such rank, or unless `seconds` and the sum of the rank's times are finite numbers, 0 or more.
+  void spend(int rank, double seconds) {
+    require_rank(rank);
+    if (!hocket::detail::is_finite(time_of(rank) + seconds) || seconds < 0) {
+      raise(errc::invalid_argument,
+            hocket::detail::concat({"rank ", rank, " can't spend ", std::to_string(seconds), " s after ",
+                                    std::to_string(time_of(rank)),
+                                    " s: pass a number of seconds, 0 or more, with a finite sum"}));
+    }
+    network_->spend(rank, seconds);
+  }
 
   /// Messages sent so far, and bytes in them.
   std::uint64_t messages() const noexcept { return network_->messages(); }
   std::uint64_t bytes() const noexcept { return network_->bytes(); }  ///< bytes sent so far
 
  private:
-  static int checked(int ranks, const plan::cost_model& model) {
+  void require_rank(int rank) const {
+    if (rank >= 0 && rank < size()) return;
+    raise(errc::invalid_argument,
+          hocket::detail::concat({"there is no rank ", rank, " in a world of ", size(), " ranks"}));
+  }
+
+  static int checked(int ranks, const conditions& how) {
     if (ranks < 1)
       raise(errc::invalid_argument, hocket::detail::concat({"a world needs at least 1 rank, not ", ranks}));
-    if (const char* const why = model.invalid_member(); why != nullptr) {
+    if (const char* const why = how.model.invalid_member(); why != nullptr) {
       raise(errc::invalid_argument, hocket::detail::concat({"the world's cost model is invalid: ", why}));
+    }
+    if (!hocket::detail::is_finite(how.jitter) || how.jitter < 0) {
+      raise(errc::invalid_argument,
+            "the world's jitter must be a number, 0 or more, not " + std::to_string(how.jitter));
     }
     return ranks;
   }

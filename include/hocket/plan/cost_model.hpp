@@ -26,7 +26,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace plan {
 namespace detail {
 
-constexpr bool is_no_cost(double value) noexcept { return hocket::detail::has_nan_bits(value) || value < 0; }
+constexpr bool is_no_cost(double value) noexcept { return !hocket::detail::is_finite(value) || value < 0; }
 
 }  // namespace detail
 

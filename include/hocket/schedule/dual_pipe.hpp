@@ -115,7 +115,7 @@ class eight_steps {
 /// microbatches of activations on each rank.
 constexpr schedule dual_pipe_v(int ranks, int microbatches) {
   detail::require_sizes("dual_pipe_v", ranks, microbatches);
-  detail::require_rule(microbatches >= 2 * ranks, "dual_pipe_v", "at least twice as many microbatches as ranks", ranks,
+  detail::require_rule(microbatches / 2 >= ranks, "dual_pipe_v", "at least twice as many microbatches as ranks", ranks,
                        microbatches);
   schedule made("dual_pipe_v", placement::v_shape(ranks), microbatches);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -129,7 +129,7 @@ constexpr schedule dual_pipe_v(int ranks, int microbatches) {
 /// microbatches of activations on each rank, and two copies of the parameters.
 constexpr schedule dual_pipe(int ranks, int microbatches) {
   detail::require_sizes("dual_pipe", ranks, microbatches);
-  detail::require_rule(ranks % 2 == 0 && microbatches % 2 == 0 && microbatches >= 2 * ranks, "dual_pipe",
+  detail::require_rule(ranks % 2 == 0 && microbatches % 2 == 0 && microbatches / 2 >= ranks, "dual_pipe",
                        "an even number of ranks, and an even number of microbatches at least twice as large", ranks,
                        microbatches);
   schedule made("dual_pipe", placement::two_directions(ranks, microbatches), microbatches);

@@ -84,8 +84,8 @@ inline std::vector<schedule> published_schedules(const placement& where, int mic
     all.push_back(zero_bubble_v(ranks, microbatches));
     all.push_back(v_half(ranks, microbatches));
     all.push_back(v_min(ranks, microbatches));
-    if (microbatches >= 2 * ranks) all.push_back(dual_pipe_v(ranks, microbatches));
-  } else if (where.has_two_directions() && ranks % 2 == 0 && microbatches >= 2 * ranks) {
+    if (microbatches / 2 >= ranks) all.push_back(dual_pipe_v(ranks, microbatches));
+  } else if (where.has_two_directions() && ranks % 2 == 0 && microbatches / 2 >= ranks) {
     all.push_back(dual_pipe(ranks, microbatches));
   }
   for (schedule& each : all) each.placement = where;
@@ -260,6 +260,7 @@ inline void require_finite_sum(const placement& where, int microbatches, const c
 inline search_result greedy(const placement& where, int microbatches, const costs& cost,
                             std::vector<int> most_activations = {}, recomputation allowed = recomputation::none) {
   detail::require_sizes("greedy", where.ranks(), microbatches);
+  detail::checked_count(where, microbatches);
   cost.require_sizes(where.stages(), where.ranks());
   detail::require_finite_sum(where, microbatches, cost);
   if (where.has_two_directions()) {
