@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -37,7 +38,7 @@ struct v_operation {
   }
 };
 
-/// The row of one rank, by units of time.
+/// The row of one rank: its operations in order of time, at most one in each slot. Most slots of a short row are free.
 class v_row {
  public:
   static constexpr int missing = -1;
@@ -47,45 +48,56 @@ class v_row {
 
   constexpr int slot_of(v_kind kind, int microbatch) const { return slots_[index(kind, microbatch)]; }
 
-  constexpr void put(v_kind kind, int microbatch, int slot) {
-    if (slot >= static_cast<int>(taken_.size())) taken_.resize(static_cast<std::size_t>(slot) + 1);
-    taken_[static_cast<std::size_t>(slot)] = {kind, microbatch, true};
+  /// Adds an operation after all others. Its memory is counted by `count_memory`.
+  constexpr void append(v_kind kind, int microbatch, int slot) {
+    tally after = entries_.empty() ? tally{} : entries_.back().after;
+    if (is_gradient(kind)) ++after.gradients;
+    entries_.push_back({slot, kind, microbatch, after});
     slots_[index(kind, microbatch)] = slot;
   }
 
-  constexpr void remove(v_kind kind, int microbatch) {
-    taken_[static_cast<std::size_t>(slot_of(kind, microbatch))].present = false;
-    slots_[index(kind, microbatch)] = missing;
-    while (!taken_.empty() && !taken_.back().present) taken_.pop_back();
+  /// Moves an operation to the earlier free slot `to`, if the row then holds at most `most` activations. Only operations
+  /// between the two slots are counted again, and those after them whose tally changes.
+  constexpr bool move(v_kind kind, int microbatch, int to, int most) {
+    int& slot = slots_[index(kind, microbatch)];
+    const auto first = count_before(to), last = count_before(slot);
+    const auto begin = entries_.begin() + first, end = entries_.begin() + last;
+    std::rotate(begin, end, end + 1);
+    begin->slot = to;
+    if (recount(first, last) <= most) {
+      slot = to;
+      return true;
+    }
+    begin->slot = slot;
+    std::rotate(begin, begin + 1, end + 1);
+    recount(first, last);
+    return false;
   }
 
-  constexpr bool is_free(int slot) const {
-    return slot >= static_cast<int>(taken_.size()) || !taken_[static_cast<std::size_t>(slot)].present;
+  /// Returns the first free slot from `slot` on.
+  constexpr int free_from(int slot) const {
+    for (auto at = entries_.begin() + count_before(slot); at != entries_.end() && at->slot == slot; ++at) ++slot;
+    return slot;
   }
-
-  constexpr int length() const noexcept { return static_cast<int>(taken_.size()); }
 
   /// Calls `visit(slot, kind, microbatch)` in order of time.
   template <class Visit>
   constexpr void for_each(Visit visit) const {
-    for (int slot = 0; slot < length(); ++slot) {
-      const entry& at = taken_[static_cast<std::size_t>(slot)];
-      if (at.present) visit(slot, at.kind, at.microbatch);
-    }
+    for (const entry& each : entries_) visit(each.slot, each.kind, each.microbatch);
   }
 
   constexpr void drop_weights() {
-    for (int kind = 4; kind < 7; ++kind) {
-      for (int m = 0; m < 2 * microbatches_; ++m) {
-        if (slot_of(static_cast<v_kind>(kind), m) != missing) remove(static_cast<v_kind>(kind), m);
-      }
-    }
+    std::erase_if(entries_, [&](const entry& each) {
+      if (each.kind < v_kind::any_weight) return false;
+      slots_[index(each.kind, each.microbatch)] = missing;
+      return true;
+    });
   }
 
   /// Gives each free slot a weight gradient whose input gradient is complete, and appends the others at the end. The
   /// weight gradients are anonymous, or belong to stages, with those of the far stage first.
   constexpr void fill_weights(bool by_stage) {
-    const int end = length();
+    const std::vector<entry> others = std::exchange(entries_, {});
     std::vector<int> pending[2];  // far, near: microbatches
     std::size_t done[2] = {};
     int anonymous = 0;
@@ -93,71 +105,106 @@ class v_row {
       for (int which = 0; which < 2; ++which) {
         if (done[which] == pending[which].size()) continue;
         const int microbatch = pending[which][done[which]++];
-        if (by_stage) put(which == 0 ? v_kind::far_weight : v_kind::near_weight, microbatch, slot);
-        else put(v_kind::any_weight, anonymous++, slot);
+        if (by_stage) append(which == 0 ? v_kind::far_weight : v_kind::near_weight, microbatch, slot);
+        else append(v_kind::any_weight, anonymous++, slot);
         return true;
       }
       return false;
     };
-    for (int slot = 0; slot < end; ++slot) {
-      const entry at = taken_[static_cast<std::size_t>(slot)];
-      if (!at.present) fill(slot);
-      else if (at.kind == v_kind::far_gradient) pending[0].push_back(at.microbatch);
-      else if (at.kind == v_kind::near_gradient) pending[1].push_back(at.microbatch);
+    int slot = 0;
+    for (const entry& each : others) {
+      while (slot < each.slot && fill(slot)) ++slot;
+      append(each.kind, each.microbatch, each.slot);
+      slot = each.slot + 1;
+      if (each.kind == v_kind::far_gradient) pending[0].push_back(each.microbatch);
+      else if (each.kind == v_kind::near_gradient) pending[1].push_back(each.microbatch);
     }
-    for (int slot = end; fill(slot); ++slot) {}
+    while (fill(slot)) ++slot;
   }
 
   /// Returns the largest number of activations held. In a row without weight gradients, a free slot counts as one.
-  constexpr int memory() const {
-    const bool with_weights = slot_of(v_kind::any_weight, 0) != missing || slot_of(v_kind::far_weight, 0) != missing;
-    int held = 0;
-    int peak = 0;
-    int pending = 0;
-    for (const entry& at : taken_) {
-      if (!at.present) {
-        if (with_weights || pending == 0) continue;
-        --pending;
-        --held;
-      } else if (at.kind <= v_kind::far_forward) {
-        peak = std::max(peak, ++held);
-      } else if (at.kind <= v_kind::near_gradient) {
-        ++pending;
-      } else {
-        --held;
-      }
-    }
-    return peak;
+  constexpr int count_memory() {
+    has_weights_ = slot_of(v_kind::any_weight, 0) != missing || slot_of(v_kind::far_weight, 0) != missing;
+    return recount(0, static_cast<std::ptrdiff_t>(entries_.size()));
   }
 
   /// Returns the slot of the input gradient that belongs to anonymous weight gradient `number`: both are counted alike.
-  constexpr int slot_of_backward(int number) const {
-    int before = 0;
-    for (int slot = 0; slot < length(); ++slot) {
-      const entry& at = taken_[static_cast<std::size_t>(slot)];
-      const bool is_backward = at.present && (at.kind == v_kind::far_gradient || at.kind == v_kind::near_gradient);
-      if (is_backward && before++ == number) return slot;
-    }
-    return missing;
+  constexpr int slot_of_gradient(int number) const {
+    const auto is_before = [](const entry& each, int limit) { return each.after.gradients <= limit; };
+    const auto found = std::lower_bound(entries_.begin(), entries_.end(), number, is_before);
+    return found == entries_.end() ? missing : found->slot;
   }
 
  private:
+  /// What has happened up to an operation.
+  struct tally {
+    int held = 0;     ///< activations
+    int pending = 0;  ///< input gradients whose weight gradients are not done; 0 in a row with weight gradients
+    int gradients = 0;
+
+    friend constexpr bool operator==(const tally&, const tally&) = default;
+  };
+
   struct entry {
+    int slot = 0;
     v_kind kind = v_kind::near_forward;
     int microbatch = 0;
-    bool present = false;
+    tally after;
   };
 
   static constexpr std::size_t kinds = 7;
+
+  static constexpr bool is_gradient(v_kind kind) noexcept {
+    return kind == v_kind::far_gradient || kind == v_kind::near_gradient;
+  }
 
   constexpr std::size_t index(v_kind kind, int microbatch) const noexcept {
     return static_cast<std::size_t>(kind) * 2 * static_cast<std::size_t>(microbatches_) +
            static_cast<std::size_t>(microbatch);
   }
 
+  /// Returns the number of operations before `slot`.
+  constexpr std::ptrdiff_t count_before(int slot) const {
+    const auto is_before = [](const entry& each, int limit) { return each.slot < limit; };
+    return std::lower_bound(entries_.begin(), entries_.end(), slot, is_before) - entries_.begin();
+  }
+
+  /// Returns the tally after `next`, which follows `free` free slots.
+  constexpr tally followed(tally at, int free, v_kind next) const {
+    const int done = has_weights_ ? 0 : std::min(at.pending, free);
+    at.pending -= done;
+    at.held -= done;
+    if (next <= v_kind::far_forward) {
+      ++at.held;
+    } else if (is_gradient(next)) {
+      ++at.gradients;
+      at.pending += has_weights_ ? 0 : 1;
+    } else {
+      --at.held;
+    }
+    return at;
+  }
+
+  /// Computes the tallies of the operations from position `first` on: to `last`, and then until none changes. Returns
+  /// the most activations that these hold.
+  constexpr int recount(std::ptrdiff_t first, std::ptrdiff_t last) {
+    tally at = first == 0 ? tally{} : (entries_.begin() + first - 1)->after;
+    int slot = first == 0 ? 0 : (entries_.begin() + first - 1)->slot + 1;
+    int peak = 0;
+    for (auto next = entries_.begin() + first; next != entries_.end(); ++next) {
+      at = followed(at, next->slot - slot, next->kind);
+      slot = next->slot + 1;
+      peak = std::max(peak, at.held);
+      if (next - entries_.begin() > last && at == next->after) break;
+      next->after = at;
+    }
+    return peak;
+  }
+
   int microbatches_;
-  std::vector<int> slots_;    ///< by kind and microbatch
-  std::vector<entry> taken_;  ///< by slot
+  std::vector<int> slots_;      ///< by kind and microbatch
+  std::vector<entry> entries_;  ///< in order of slots
+  bool has_weights_ = false;    ///< as of `count_memory`
 };
 
 /// The rows of all ranks, and the moves that close their gaps.
@@ -168,13 +215,17 @@ class v_table {
   template <class PatternOf>
   constexpr v_table(int ranks, int microbatches, PatternOf pattern_of)
       : ranks_(ranks), microbatches_(microbatches), rows_(static_cast<std::size_t>(ranks), v_row(microbatches)) {
+    std::vector<v_operation> of_rank;
     for (int rank = 0; rank < ranks; ++rank) {
       const pattern first = pattern_of(rank);
+      of_rank.clear();
       for (int m = 0; m < microbatches; ++m) {
         for (int kind = 0; kind < 4; ++kind) {
-          at(rank).put(static_cast<v_kind>(kind), m, first[static_cast<std::size_t>(kind)] + 6 * m);
+          of_rank.push_back({first[static_cast<std::size_t>(kind)] + 6 * m, rank, static_cast<v_kind>(kind), m});
         }
       }
+      std::sort(of_rank.begin(), of_rank.end());
+      for (const v_operation& each : of_rank) at(rank).append(each.kind, each.microbatch, each.slot);
     }
   }
 
@@ -237,7 +288,7 @@ class v_table {
       case v_kind::far_forward: needs(own.slot_of(v_kind::near_forward, what.microbatch)); break;
       case v_kind::far_gradient: needs(own.slot_of(v_kind::far_forward, what.microbatch)); break;
       case v_kind::near_gradient: needs(own.slot_of(v_kind::far_gradient, what.microbatch)); break;
-      case v_kind::any_weight: needs(own.slot_of_backward(what.microbatch)); break;
+      case v_kind::any_weight: needs(own.slot_of_gradient(what.microbatch)); break;
       case v_kind::far_weight: needs(own.slot_of(v_kind::far_gradient, what.microbatch)); break;
       case v_kind::near_weight: needs(own.slot_of(v_kind::near_gradient, what.microbatch)); break;
     }
@@ -250,7 +301,7 @@ class v_table {
   constexpr void reorder(bool with_weights) {
     if (with_weights) fill_weights(false);
     int most = 0;
-    for (const v_row& each : rows_) most = std::max(most, each.memory());
+    for (v_row& each : rows_) most = std::max(most, each.count_memory());
     bool steady = false;
     bool over = false;
     for (const v_operation& each : in_order()) {
@@ -265,13 +316,8 @@ class v_table {
 
   constexpr void move_forward(const v_operation& what, int most) {
     v_row& own = at(what.rank);
-    for (int slot = last_need(what) + 1; slot < what.slot; ++slot) {
-      if (!own.is_free(slot)) continue;
-      own.remove(what.kind, what.microbatch);
-      own.put(what.kind, what.microbatch, slot);
-      if (own.memory() <= most) return;
-      own.remove(what.kind, what.microbatch);
-      own.put(what.kind, what.microbatch, what.slot);
+    for (int slot = own.free_from(last_need(what) + 1); slot < what.slot; slot = own.free_from(slot + 1)) {
+      if (own.move(what.kind, what.microbatch, slot, most)) return;
     }
   }
 
@@ -283,7 +329,7 @@ class v_table {
     for (const v_operation& each : all) {
       const auto rank = static_cast<std::size_t>(each.rank);
       const int slot = std::max(next[rank], last_need(each) + 1);
-      at(each.rank).put(each.kind, each.microbatch, slot);
+      at(each.rank).append(each.kind, each.microbatch, slot);
       next[rank] = slot + 1;
     }
   }
