@@ -6,6 +6,7 @@
 #include <hocket/core/json_line.hpp>
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,9 +31,25 @@ TEST_CASE("text in JSON: valid UTF-8 stays, invalid bytes are replaced") {
 }
 
 TEST_CASE("a line of JSON is one object") {
-  CHECK(json_line().finish() == "{}\n");
   const std::array<int, 3> values{1, -2, 3};
   json_line line;
   line.number("n", -5).text("t", "x\"").numbers("v", values).numbers("none", {});
-  CHECK(std::move(line).finish() == "{\"n\":-5,\"t\":\"x\\\"\",\"v\":[1,-2,3],\"none\":[]}\n");
+  const std::string text = R"({"n":-5,"t":"x\"","v":[1,-2,3],"none":[])";
+  CHECK(std::move(line).finish() == text + hocket::detail::checksum_field(text) + '\n');
+}
+
+TEST_CASE("the checksum of a line covers all that precedes it") {
+  json_line made;
+  made.number("a", 1).text("b", "two");
+  const std::string line = std::move(made).finish();
+  const std::string text = line.substr(0, line.size() - 1);
+  CHECK(line.back() == '\n');
+  CHECK(text.find("{\"a\":1,\"b\":\"two\",\"checksum\":\"") == 0);
+  CHECK(hocket::detail::has_valid_checksum(text));
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string changed = text;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    CHECK_FALSE(hocket::detail::has_valid_checksum(changed));
+    CHECK_FALSE(hocket::detail::has_valid_checksum(text.substr(0, at)));
+  }
 }

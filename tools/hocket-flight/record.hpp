@@ -4,9 +4,13 @@
 /// reader reports what it can't read, with file and line, and uses the rest.
 #pragma once
 
+#include <hocket/communicator/flight_writer.hpp>
+#include <hocket/core/json_line.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -207,16 +211,19 @@ inline failure failure_from(const json& line) {
   return result;
 }
 
-/// Parses the first line of a record; throws `usage_error` if this tool can't read the record.
-inline record head_from(const json& line) {
+/// Throws `usage_error` unless `line` begins a record that this tool can read.
+inline void require_version(const json& line) {
+  constexpr int own = hocket::detail::flight_record_version;
   int version = 0;
   take(line, "hocket_flight_record", version);
-  if (version != 1) {
-    throw usage_error(version == 0
-                          ? "this is not a flight record of hocket"
-                          : "a flight record of version " + std::to_string(version) +
-                                "; this tool reads version 1: use the hocket-flight of the program's hocket version");
-  }
+  if (version == own) return;
+  if (version == 0) throw usage_error("this is not a flight record of hocket");
+  throw usage_error("a flight record of version " + std::to_string(version) + "; this tool reads version " +
+                    std::to_string(own) + ": use the hocket-flight of the program's hocket version");
+}
+
+/// Parses the first line of a record; throws `usage_error` if this tool can't read the record.
+inline record head_from(const json& line) {
   record result;
   take(line, "communicator", result.communicator);
   take(line, "rank", result.rank);
@@ -250,6 +257,8 @@ class reader {
     for (std::string line; std::getline(file, line);) {
       ++number_;
       if (!read_line(line)) break;
+      offset_ += line.size() + 1;
+      if (file.eof()) whole_ = false;  // the end of the line is missing
     }
     if (found_ && !whole_) complain("the file ends here and is incomplete; the lines before are used", true);
     if (number_ == 0) complain("the file is empty");
@@ -262,6 +271,11 @@ class reader {
     try {
       const json line = json::parse(text);
       if (!line.is_object()) throw usage_error("not an object");
+      if (!found_) require_version(line);
+      if (!hocket::detail::has_valid_checksum(text)) {
+        throw usage_error("this line is damaged: its checksum is missing or wrong (bytes " + std::to_string(offset_) +
+                          " to " + std::to_string(offset_ + text.size()) + "); it is not used");
+      }
       if (!found_) {
         found_ = head_from(line);
         found_->path = path_;
@@ -291,6 +305,7 @@ class reader {
   const std::string path_;
   archive& to_;
   int number_ = 0;
+  std::size_t offset_ = 0;  ///< of the line in the file
   bool whole_ = false;
   std::optional<record> found_;
 };

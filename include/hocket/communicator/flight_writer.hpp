@@ -4,7 +4,8 @@
 ///
 /// The format is lines of JSON, so that a person can read them and a program needs only a parser; `hocket-flight`
 /// explains the records of all ranks together. The first line identifies the rank, the second the failure, if any; then
-/// follow calls and messages, oldest first, and a last line that marks the record as complete. Times are nanoseconds
+/// follow calls and messages, oldest first, and a last line that marks the record as complete. Each line ends with a
+/// checksum of its other fields, so that damaged lines are not taken for others. Times are nanoseconds
 /// since 1970 by this host's clock. Unknown values are left out.
 #pragma once
 
@@ -27,7 +28,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 /// Incremented when a field changes its meaning.
-inline constexpr int flight_record_version = 1;
+inline constexpr int flight_record_version = 2;
 
 /// Identifies the rank and the communicator of a record.
 struct flight_identity {

@@ -3,6 +3,7 @@
 /// Writes JSON, one object per line, so that both programs and people can read it.
 #pragma once
 
+#include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/text.hpp>
 
@@ -52,6 +53,21 @@ HOCKET_COLD inline std::string json_text(std::string_view text) {
   return result += '"';
 }
 
+/// Returns the last field of a line that begins with `text`: a checksum of `text`, and the end of the object.
+HOCKET_COLD inline std::string checksum_field(std::string_view text) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string field = ",\"checksum\":\"";
+  const std::uint64_t sum = checksum(std::as_bytes(std::span(text)));
+  for (int shift = 60; shift >= 0; shift -= 4) field += digits[sum >> shift & 15];
+  return field += "\"}";
+}
+
+/// Returns whether `line` ends with the checksum of what precedes it.
+HOCKET_COLD inline bool has_valid_checksum(std::string_view line) {
+  const std::size_t length = checksum_field({}).size();
+  return line.size() > length && line.ends_with(checksum_field(line.substr(0, line.size() - length)));
+}
+
 class json_line {
  public:
   HOCKET_COLD json_line& number(const char* name, std::int64_t value) { return raw(name, std::to_string(value)); }
@@ -62,7 +78,8 @@ class json_line {
     return raw(name, '[' + list + ']');
   }
 
-  std::string finish() && { return (text_ += "}\n"); }
+  /// Returns the line, which must have a field, with a checksum as its last field.
+  HOCKET_COLD std::string finish() && { return (text_ += checksum_field(text_) + '\n'); }
 
  private:
   json_line& raw(const char* name, const std::string& value) {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ struct made_up {
   std::string text() const {
     std::vector<int> members;
     for (int i = 0; i < ranks; ++i) members.push_back(i);
-    const json head{{"hocket_flight_record", 1},
+    const json head{{"hocket_flight_record", 2},
                     {"communicator", communicator},
                     {"rank", rank},
                     {"ranks", ranks},
@@ -66,7 +67,8 @@ struct made_up {
               {"line", 7},        {"begin", time - 1'500'000'000},
               {"over", 0},        {"step", step}};
     if (awaits >= 0) call["awaits"] = awaits;
-    return head.dump() + '\n' + failed.dump() + '\n' + call.dump() + "\n{\"end_of_record\":1}\n";
+    return line_of_record(head.dump()) + line_of_record(failed.dump()) + line_of_record(call.dump()) +
+           line_of_record("{\"end_of_record\":1}");
   }
   std::string name() const { return "hocket-flight-communicator0-rank" + std::to_string(rank) + ".jsonl"; }
 };
@@ -136,23 +138,55 @@ TEST_CASE("hocket-flight names the file and line of incomplete or invalid record
     return told_of(here.path());
   };
   const std::size_t second = whole.find('\n') + 1;
-  CHECK(lacks(told_with(whole.substr(0, whole.size() - 22)), {name + ":3: the file ends here and is incomplete"}) ==
-        "");
+  CHECK(lacks(told_with(whole.substr(0, whole.find("{\"end_of") - 2)),
+              {name + ":3: the file ends here and is incomplete"}) == "");
   CHECK(lacks(told_with(whole.substr(0, second + 20)), {name + ":2: this line can't be read", "Communicator 0"}) == "");
   CHECK(lacks(told_with(whole.substr(0, second) + "rubbish\n" + whole.substr(second)),
               {name + ":2: this line", "link"}) == "");
   CHECK(lacks(told_with(""), {name + ": the file is empty", "Rank 1 is missing"}) == "");
   CHECK(lacks(told_with("[1]\n"), {name + ":1: not an object"}) == "");
   CHECK(lacks(told_with("{}\n"), {name + ":1: this is not a flight record of hocket"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":2}\n"), {name + ":1: a flight record of version 2"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":\"x\"}\n"),
+  CHECK(lacks(told_with("{\"hocket_flight_record\":3}\n"), {name + ":1: a flight record of version 3"}) == "");
+  CHECK(lacks(told_with(line_of_record("{\"hocket_flight_record\":2,\"ranks\":\"x\"}")),
               {name + ":1: \"ranks\" is not an integer"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":1e99}\n"), {name + ":1: \"ranks\" is not an integer"}) ==
-        "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"rank\":99999999999}\n"),
+  CHECK(lacks(told_with(line_of_record("{\"hocket_flight_record\":2,\"ranks\":1e99}")),
+              {name + ":1: \"ranks\" is not an integer"}) == "");
+  CHECK(lacks(told_with(line_of_record("{\"hocket_flight_record\":2,\"rank\":99999999999}")),
               {name + ":1: \"rank\" is out of range"}) == "");
-  CHECK(lacks(told_with("{\"hocket_flight_record\":1,\"ranks\":3,\"rank\":4}\n"),
+  CHECK(lacks(told_with(line_of_record("{\"hocket_flight_record\":2,\"ranks\":3,\"rank\":4}")),
               {name + ":1: rank, ranks and members"}) == "");
+}
+
+TEST_CASE("hocket-flight reports every flipped bit and every missing end of a record, and uses no damaged line") {
+  const std::string whole = made_up{.rank = 1, .code = 1, .culprit = 0, .awaits = 0}.text();
+  const auto read = [](const std::string& text) {
+    flight::archive found;
+    std::istringstream file(text);
+    flight::detail::reader("file", found).read(file);
+    return found;
+  };
+  REQUIRE(read(whole).problems.empty());
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ 1U << bit);
+      const flight::archive found = read(damaged);
+      INFO("bit " << bit << " of byte " << at);
+      REQUIRE(!found.problems.empty());
+      REQUIRE(found.problems.front().rfind("file:", 0) == 0);
+      for (const flight::record& each : found.records) {
+        for (const flight::call& call : each.calls) REQUIRE((call.sequence == 5 && call.elements == 10));
+        if (each.failed) REQUIRE((each.failed->code == 1 && each.failed->culprit == 0));
+      }
+    }
+  }
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    INFO("the first " << length << " bytes");
+    REQUIRE(!read(whole.substr(0, length)).problems.empty());
+  }
+  const std::string changed = std::string(whole).replace(whole.find("ring"), 4, "tree");
+  CHECK(read(changed).problems.front().find("file:3: this line is damaged: its checksum is missing or wrong (bytes ") ==
+        0);
 }
 
 TEST_CASE("hocket-flight explains what it expected if there are no records to read") {

@@ -5,11 +5,19 @@
 
 #include "../../../tools/hocket-flight/report.hpp"
 
+#include <hocket/core/json_line.hpp>
+
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace hocket_test {
+
+/// Returns a JSON object as a line of a record: with its checksum.
+inline std::string line_of_record(std::string object) {
+  object.pop_back();
+  return object + hocket::detail::checksum_field(object) + '\n';
+}
 
 /// Returns the tool's output for the records in `directory`.
 inline std::string told_of(const std::string& directory) {
