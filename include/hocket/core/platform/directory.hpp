@@ -25,15 +25,23 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace platform {
 
-/// Returns 128 random bits as 32 hexadecimal digits: impossible to guess, and unique in practice.
-inline std::string random_name() {
-  std::array<unsigned char, 16> bits{};
+/// Returns bits from the kernel's generator, which nobody can predict.
+template <typename Bits>
+Bits random_bits() {
+  Bits bits{};
+  auto* const begin = reinterpret_cast<unsigned char*>(&bits);
   std::size_t filled = 0;
-  while (filled < bits.size()) {
-    const ssize_t count = ::getrandom(bits.data() + filled, bits.size() - filled, 0);
+  while (filled < sizeof bits) {
+    const ssize_t count = ::getrandom(begin + filled, sizeof bits - filled, 0);
     if (count < 0 && errno != EINTR) raise(system_failure("cannot get random bits", errno));
     if (count > 0) filled += static_cast<std::size_t>(count);
   }
+  return bits;
+}
+
+/// Returns 128 random bits as 32 hexadecimal digits: impossible to guess, and unique in practice.
+inline std::string random_name() {
+  const auto bits = random_bits<std::array<unsigned char, 16>>();
   std::string text;
   for (const unsigned char byte : bits) {
     text += "0123456789abcdef"[byte >> 4];

@@ -7,6 +7,7 @@
 /// exchanged messages, so that its end is no failure for them. A rank that knows of a lost rank reports it to others.
 #pragma once
 
+#include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
@@ -65,7 +66,8 @@ enum class presence : std::uint8_t {
 class connections {
  public:
   connections(std::shared_ptr<worker> through, int rank, std::vector<process_address> all)
-      : worker_(std::move(through)), rank_(rank), size_(static_cast<int>(all.size())), peers_(new peer[all.size()]) {
+      : worker_(std::move(through)), rank_(rank), size_(static_cast<int>(all.size())), start_mark_(mark_of(all)),
+        peers_(new peer[all.size()]) {
     for (int i = 0; i < size_; ++i) {
       peer& each = at(i);
       each.owner = this;
@@ -93,6 +95,11 @@ class connections {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
   const std::shared_ptr<worker>& through() const noexcept { return worker_; }
+  /// Returns the bits of tags that stand for a communicator. They differ between starts: UCX does not check where a
+  /// message comes from, and a process of another start may send one to a port that now belongs to this start.
+  std::uint32_t tag_context(std::uint32_t context) const noexcept {
+    return (context + static_cast<std::uint32_t>(start_mark_)) & message_tag::last_context;
+  }
   /// Returns whether this process is a forked copy of the rank, which must not use the connections.
   bool in_forked_child() const noexcept { return mark_.in_forked_child(); }
   spin_lock& lock() noexcept { return worker_->lock(); }
@@ -113,7 +120,7 @@ class connections {
     const ucs_status_t status = to.link.open(*worker_, to.address, &connections::on_error, &to);
     if (status == UCS_OK) {
       to.outgoing = format_for(to.link);
-      send(to, notice_id, notice{notice::kind::greeting, rank_, -1, to.outgoing.bytes}, {});
+      send(to, notice_id, notice{start_mark_, notice::kind::greeting, rank_, -1, to.outgoing.bytes}, {});
     }
     return status;
   }
@@ -248,7 +255,7 @@ class connections {
   void post(int rank, std::uint32_t context, int sender, std::span<const std::byte> payload) {
     const std::lock_guard guard(lock());
     if (rank == rank_ || presence_of(rank) != presence::here || connect(rank, false) != UCS_OK) return;
-    send(at(rank), control_id, inboxes::header{context, sender}, payload);
+    send(at(rank), control_id, inboxes::header{start_mark_, context, sender}, payload);
   }
 
   /// Returns whether no posted message needs further progress.
@@ -263,7 +270,7 @@ class connections {
   /// because their senders may wait until they are received.
   void discard(std::uint32_t context) {
     constexpr ucp_tag_t mask = message_tag::context_mask;
-    const ucp_tag_t tag = message_tag::of_context(context);
+    const ucp_tag_t tag = message_tag::of_context(tag_context(context));
     ucp_tag_recv_info_t info{};
     while (ucp_tag_message_h const message = ucp_tag_probe_nb(worker_->get(), tag, mask, 1, &info)) {
       take_unwanted(message, info.length);
@@ -348,6 +355,7 @@ class connections {
 
   /// Header of a notice that one rank sends to another.
   struct notice {
+    std::uint64_t start_mark;
     enum class kind : std::uint32_t { goodbye, rank_lost, greeting, calls } what;
     std::int32_t sender;
     std::int32_t lost;              ///< lost rank, -1: none; the sender: an exception ends it
@@ -357,6 +365,12 @@ class connections {
   static constexpr unsigned notice_id = 1;
 
   static constexpr unsigned control_id = 2;
+
+  static std::uint64_t mark_of(const std::vector<process_address>& all) {
+    std::vector<std::uint64_t> nonces;
+    for (const process_address& each : all) nonces.push_back(each.nonce);
+    return hocket::detail::checksum(std::as_bytes(std::span(nonces)));
+  }
 
   peer& at(int rank) noexcept { return peers_[static_cast<std::size_t>(rank)]; }
   const peer& at(int rank) const noexcept { return peers_[static_cast<std::size_t>(rank)]; }
@@ -424,6 +438,7 @@ class connections {
     notice received{};
     if (header_size != sizeof received) return UCS_OK;
     std::memcpy(&received, header, sizeof received);
+    if (received.start_mark != self.start_mark_) return UCS_OK;
     const auto known = [&](int rank) { return rank >= 0 && rank < self.size_ && rank != self.rank_; };
     if (!known(received.sender)) return UCS_OK;
     if (received.what == notice::kind::greeting) {
@@ -452,7 +467,8 @@ class connections {
   /// Called from within `worker::progress`, so with the lock held.
   static ucs_status_t on_control(void* argument, const void* header, std::size_t header_size, void* data,
                                  std::size_t size, const ucp_am_recv_param_t* how) {
-    static_cast<connections*>(argument)->inboxes_.deliver(header, header_size, data, size, *how);
+    auto& self = *static_cast<connections*>(argument);
+    self.inboxes_.deliver(self.start_mark_, header, header_size, data, size, *how);
     return UCS_OK;
   }
 
@@ -460,7 +476,7 @@ class connections {
     for (int i = 0; i < size_; ++i) {
       peer& to = at(i);
       if (!to.needs_goodbye || !to.link || i == rank_ || presence_of(i) != presence::here) continue;
-      send(to, notice_id, notice{what, rank_, lost}, {});
+      send(to, notice_id, notice{start_mark_, what, rank_, lost}, {});
     }
   }
 
@@ -500,7 +516,7 @@ class connections {
         if (contains(at(each).listens, own.remote_address)) calls.push_back(own.local_address);
       }
       if (calls.empty()) continue;
-      send(at(each), notice_id, notice{notice::kind::calls, rank_, -1}, std::as_bytes(std::span(calls)));
+      send(at(each), notice_id, notice{start_mark_, notice::kind::calls, rank_, -1}, std::as_bytes(std::span(calls)));
     }
   }
 
@@ -615,6 +631,7 @@ class connections {
   const std::shared_ptr<worker> worker_;
   const int rank_;
   const int size_;
+  const std::uint64_t start_mark_;  ///< the same on all ranks, and random
   const platform::fork_mark mark_;
   const bool copies_by_kernel_ = should_copy_by_kernel();
   const std::unique_ptr<peer[]> peers_;

@@ -116,7 +116,7 @@ class endpoint_group {
     }
     if (is_broken(peer) || !links_->may_carry(to, bytes)) [[unlikely]]
       return false;
-    const ucp_tag_t tag = message_tag::make(context_, rank_, id);
+    const ucp_tag_t tag = message_tag::make(tag_context_, rank_, id);
     const bool waits = unsent_.precede(to, tag);
     const piece_format& format = links_->outgoing(to, id.on_device);
     if (waits || bytes > format.bytes) return send_in_pieces(state, peer, tag, id.on_device, data, bytes, fail);
@@ -415,7 +415,7 @@ class endpoint_group {
       fail = broken_link(peer, status);
       return false;
     }
-    const ucp_tag_t tag = message_tag::make(context_, peer, id);
+    const ucp_tag_t tag = message_tag::make(tag_context_, peer, id);
     const std::size_t piece_bytes = links_->piece_bytes_from(from, id.on_device);
     const bool is_short = bytes <= memory_pieces.bytes;
     if (!is_short && piece_bytes == 0) [[unlikely]] {
@@ -491,7 +491,7 @@ class endpoint_group {
   /// error message; 0 if they do not all arrive soon.
   std::size_t rest_of_message(int peer, transport::message_id id) {
     ucp_worker_h const worker = links_->through()->get();
-    const ucp_tag_t tag = message_tag::make(context_, peer, id);
+    const ucp_tag_t tag = message_tag::make(tag_context_, peer, id);
     const deadline last = deadline::after(std::chrono::milliseconds(20));
     deadline next = deadline::after(std::chrono::milliseconds(5));
     std::size_t rest = 0;
@@ -569,6 +569,7 @@ class endpoint_group {
   const std::shared_ptr<const std::vector<int>> members_;
   const int rank_;
   const std::uint32_t context_;
+  const std::uint32_t tag_context_ = links_->tag_context(context_);
   const int ranks_per_core_;
   const int exceptions_at_start_;
   std::atomic<bool> expedited_{false};

@@ -48,6 +48,7 @@ class inboxes {
  public:
   /// Precedes each control message.
   struct header {
+    std::uint64_t start_mark;  ///< the same for all ranks of a start
     std::uint32_t context;
     std::int32_t sender;  ///< rank in the communicator
   };
@@ -55,13 +56,15 @@ class inboxes {
   void open(std::uint32_t context, inbox& to) { by_context_[context] = &to; }
   void close(std::uint32_t context) noexcept { by_context_.erase(context); }
 
-  /// Stores an active message in its inbox. Drops it if it is no control message, or its communicator no longer exists.
-  void deliver(const void* head, std::size_t head_size, const void* data, std::size_t size,
+  /// Stores an active message in its inbox. Drops it if it is no control message, if it belongs to another start than
+  /// that with `start_mark`, or if its communicator no longer exists.
+  void deliver(std::uint64_t start_mark, const void* head, std::size_t head_size, const void* data, std::size_t size,
                const ucp_am_recv_param_t& how) {
     header from{};
     const bool whole = (how.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
     if (head_size != sizeof from || size > transport::control_message::most_bytes || !whole) return;
     std::memcpy(&from, head, sizeof from);
+    if (from.start_mark != start_mark) return;
     const auto found = by_context_.find(from.context);
     if (found == by_context_.end()) return;
     const auto* const begin = static_cast<const std::byte*>(data);

@@ -21,6 +21,7 @@ namespace ucx {
 /// compares 12 with its own call's signature.
 struct message_tag {
   static constexpr unsigned context_bits = 16;
+  static constexpr std::uint32_t last_context = (1U << context_bits) - 1;
   static constexpr unsigned rank_bits = 16;
   static constexpr unsigned channel_bits = 3;
   static constexpr unsigned sequence_bits = 16;

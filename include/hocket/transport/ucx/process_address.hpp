@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -26,18 +27,22 @@ struct process_address {
   process_identity identity;
   std::vector<std::byte> address;
   std::vector<tcp_address> listens;
+  std::uint64_t nonce = 0;  ///< see `worker::nonce`
   bool is_device_aware = false;
 };
 
 inline constexpr std::byte unreachable_mark{255};
 inline constexpr std::size_t most_listens = 254;
 
-/// Encodes a worker's address, the sockets on which it listens, and whether it can send device memory.
+/// Encodes a worker's address, the sockets on which it listens, its nonce, and whether it can send device memory.
 inline std::vector<std::byte> encode_address(const worker& through) {
   const std::size_t count = std::min(through.listens().size(), most_listens);
   const auto listens = std::as_bytes(std::span(through.listens()).first(count));
   std::vector<std::byte> result = through.address();
   result.insert(result.end(), listens.begin(), listens.end());
+  const std::uint64_t number = through.nonce();
+  const auto nonce = std::as_bytes(std::span(&number, 1));
+  result.insert(result.end(), nonce.begin(), nonce.end());
   result.push_back(static_cast<std::byte>(through.is_device_aware()));
   result.push_back(static_cast<std::byte>(count));
   return result;
@@ -63,12 +68,13 @@ inline failure unreachable_reason(int rank, std::span<const std::byte> addresses
 }
 
 inline process_address decode_address(const process_identity& who, std::vector<std::byte> addresses) {
-  process_address result{who, std::move(addresses), {}, false};
+  process_address result{who, std::move(addresses), {}, 0, false};
   auto& address = result.address;
-  constexpr std::size_t last_bytes = 2;
+  constexpr std::size_t last_bytes = sizeof result.nonce + 2;
   if (address.size() < last_bytes) return result;
   const auto last = address.end() - last_bytes;
-  result.is_device_aware = *last != std::byte{0};
+  std::memcpy(&result.nonce, &*last, sizeof result.nonce);
+  result.is_device_aware = *(address.end() - 2) != std::byte{0};
   const std::size_t room = (address.size() - last_bytes) / sizeof(tcp_address);
   result.listens.resize(std::min(room, std::to_integer<std::size_t>(address.back())));
   const std::size_t bytes = result.listens.size() * sizeof(tcp_address);

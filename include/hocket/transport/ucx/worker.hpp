@@ -9,6 +9,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
+#include <hocket/core/platform/directory.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/send_buffer.hpp>
 #include <hocket/transport/ucx/status.hpp>
@@ -192,6 +193,8 @@ class worker {
   /// Requires the lock. Returns true if a message moved.
   bool progress() noexcept { return ucp_worker_progress(handle_) != 0; }
 
+  /// A random number, which distinguishes this start from all others.
+  std::uint64_t nonce() const noexcept { return nonce_; }
   /// Addresses on which the worker listens for TCP connections.
   const std::vector<tcp_address>& listens() const noexcept { return listens_; }
 
@@ -211,6 +214,7 @@ class worker {
   send_buffer_type send_buffers_;
   ucp_worker_h handle_ = nullptr;
   bool kept_ = false;
+  const std::uint64_t nonce_ = platform::random_bits<std::uint64_t>();
   std::vector<tcp_address> listens_;
   spin_lock lock_;
 };
