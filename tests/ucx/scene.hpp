@@ -68,7 +68,7 @@ class scene {
 
   /// Acts as `rank`: the last one waits for "go", then each connects, and makes calls until rank 0 sees "stop".
   template <class Connect>
-  void play(int rank, int ranks, std::uint16_t port, Connect connect) {
+  void play(int rank, int ranks, std::uint16_t port, Connect connect) const {
     set("rank" + std::to_string(rank), std::to_string(::getpid()) + ' ' + std::to_string(port));
     if (rank == ranks - 1) await("go");
     communicator comm = connect();
