@@ -4,9 +4,9 @@
 /// others. One process observes the others from outside, as `ss -ltn` does.
 #include "support/catch.hpp"
 #include "ucx/all_gather.hpp"
+#include "ucx/observed_start.hpp"
 #include "ucx/open_ports.hpp"
 #include "ucx/ranks.hpp"
-#include "ucx/scene.hpp"
 
 #include <hocket/bootstrap/environment.hpp>
 #include <hocket/core/platform/socket.hpp>
@@ -71,7 +71,7 @@ std::uint16_t free_port() {
 
 /// What the processes of one start have in common.
 struct start_place {
-  scene where;
+  observed_start where;
   std::uint16_t port = free_port();
   std::string outer = outer_address();
   shared_all_gather all_gather;
@@ -82,7 +82,7 @@ void set_variables(const std::vector<std::pair<const char*, std::string>>& varia
 }
 
 /// Connects by the variables of the process, and makes calls until the observer has seen enough.
-void connect_by_variables(scene& where) {
+void connect_by_variables(observed_start& where) {
   const world from = hocket::bootstrap::read_environment();
   where.play(from.rank, from.ranks, from.port, [] { return hocket::ucx::connect(); });
 }
@@ -115,7 +115,7 @@ void start_by_description(start_place& in, int rank, world described) {
 /// Runs this program once for each rank, by `spawn`, in a process that is no rank.
 void start_by_spawn(start_place& in, hocket::launch::spawn_options options) {
   in.where.set("launcher", std::to_string(::getpid()));
-  set_variables({{scene::variable, in.where.folder()}});
+  set_variables({{observed_start::variable, in.where.folder()}});
   if (hocket::launch::spawn(ranks_of_a_start, {"/proc/self/exe", "[port_rank]"}, options) != 0) {
     throw std::runtime_error("a rank that spawn has started failed");
   }
@@ -125,7 +125,7 @@ void start_by_spawn(start_place& in, hocket::launch::spawn_options options) {
 void start_by_mpirun(start_place& in) {
   char self[4096] = {};
   if (::readlink("/proc/self/exe", self, sizeof self - 1) < 0) throw std::runtime_error("no /proc/self/exe");
-  set_variables({{scene::variable, in.where.folder()},
+  set_variables({{observed_start::variable, in.where.folder()},
                  {"HOCKET_STORE", "tcp://127.0.0.1:" + std::to_string(in.port)},
                  {"HOCKET_TOKEN", "ports"},
                  {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -149,7 +149,7 @@ struct start_kind {
   bool (*is_possible)() = nullptr;  ///< null: always
 };
 
-constexpr start_kind kinds[] = {
+constexpr start_kind start_kinds[] = {
     {"launch::spawn", 1, store_port::loopback, [](start_place& in, int) { start_by_spawn(in, {}); }},
     {"launch::spawn with a directory", 1, store_port::none,
      [](start_place& in, int) {
@@ -201,8 +201,8 @@ struct connection_kind {
   std::vector<std::string> (*hosts)();
 };
 
-constexpr connection_kind shared{"shared memory", [] { return ::unsetenv("UCX_TLS") == 0; },
-                                 [] { return std::vector<std::string>(); }};
+constexpr connection_kind shared_connection{"shared memory", [] { return ::unsetenv("UCX_TLS") == 0; },
+                                            [] { return std::vector<std::string>(); }};
 constexpr connection_kind connections_of_one_host[] = {
     {"no shared memory", [] { return ::unsetenv("UCX_TLS") == 0 && ::unshare(CLONE_NEWUSER) == 0; },
      [] { return std::vector<std::string>{"127.0.0.1"}; }},
@@ -217,21 +217,21 @@ constexpr connection_kind connections_of_one_host[] = {
 /// Ports as text, with "store" for the number of the store's port and "any" for others, which the system picks.
 using port_list = std::multiset<std::string>;
 
-std::string to_text(const port_list& ports) {
+std::string text_of_ports(const port_list& ports) {
   std::string text;
   for (const std::string& each : ports) text += (text.empty() ? "" : ", ") + each;
   return ports.empty() ? "no port" : text;
 }
 
-class observer {
+class port_observer {
  public:
-  explicit observer(scene& where) : scene_(where) {
+  explicit port_observer(observed_start& where) : start_(where) {
     for (int rank = 0; rank < ranks_of_a_start; ++rank) {
-      const std::string about = scene_.await("rank" + std::to_string(rank));
+      const std::string about = start_.await("rank" + std::to_string(rank));
       processes_.emplace_back("rank " + std::to_string(rank), static_cast<pid_t>(std::stol(about)));
       store_ = static_cast<std::uint16_t>(std::stoul(about.substr(about.find(' '))));
     }
-    const std::string launcher = scene_.read("launcher");
+    const std::string launcher = start_.read("launcher");
     if (!launcher.empty()) processes_.emplace_back("launcher", static_cast<pid_t>(std::stol(launcher)));
   }
 
@@ -245,7 +245,7 @@ class observer {
       std::this_thread::sleep_for(5ms);
       now = open();
     }
-    found.expect(now == expected, when + ": open are " + to_text(now) + " instead of " + to_text(expected));
+    found.expect(now == expected, when + ": open are " + text_of_ports(now) + " instead of " + text_of_ports(expected));
   }
 
   /// Collects all ports that are open at some time until all ranks are connected.
@@ -253,7 +253,7 @@ class observer {
     port_list seen;
     for (int rank = 0; rank < ranks_of_a_start; ++rank) {
       const auto last = std::chrono::steady_clock::now() + 20s;
-      while (scene_.read("connected" + std::to_string(rank)).empty() && std::chrono::steady_clock::now() < last) {
+      while (start_.read("connected" + std::to_string(rank)).empty() && std::chrono::steady_clock::now() < last) {
         for (const std::string& each : open()) {
           if (!seen.contains(each)) seen.insert(each);
         }
@@ -273,13 +273,13 @@ class observer {
     return found;
   }
 
-  scene& scene_;
+  observed_start& start_;
   std::vector<std::pair<std::string, pid_t>> processes_;
   std::uint16_t store_ = 0;
 };
 
-void observe(scene& where, const start_kind& kind, const connection_kind& connection, findings& found) {
-  const observer all(where);
+void observe_start(observed_start& where, const start_kind& kind, const connection_kind& connection, findings& found) {
+  const port_observer all(where);
   port_list before, during;
   if (kind.opens == store_port::loopback) before.insert("rank 0 at 127.0.0.1:store");
   if (kind.opens == store_port::every_interface) before.insert("rank 0 at *:store");
@@ -296,7 +296,7 @@ void observe(scene& where, const start_kind& kind, const connection_kind& connec
   where.set("stop");
 }
 
-constexpr int no_rights = 77;
+constexpr int lacks_rights = 77;
 
 /// Starts ranks, and observes them from one more process.
 void check_ports(const start_kind& kind, const connection_kind& connection) {
@@ -314,9 +314,9 @@ void check_ports(const start_kind& kind, const connection_kind& connection) {
                                         ::unsetenv(name.c_str());
                                       try {
                                         if (outer.rank == kind.processes) {
-                                          observe(place.where, kind, connection, found);
+                                          observe_start(place.where, kind, connection, found);
                                         } else if (!connection.prepare()) {
-                                          return no_rights;
+                                          return lacks_rights;
                                         } else {
                                           kind.act(place, outer.rank);
                                         }
@@ -327,7 +327,7 @@ void check_ports(const start_kind& kind, const connection_kind& connection) {
                                     },
                                     // Ranks that meet in a directory inherit no socket.
                                     {.capture_output = true, .timeout = 60s, .directory = place.where.folder()});
-  if (results[0].exit_code == no_rights) {
+  if (results[0].exit_code == lacks_rights) {
     std::printf("skipped: the ports of ranks with %s, because this user has not the rights\n", connection.name);
     return;
   }
@@ -337,14 +337,14 @@ void check_ports(const start_kind& kind, const connection_kind& connection) {
 }  // namespace
 
 TEST_CASE("each kind of start opens the store's port at most, and no port remains open if ranks share memory") {
-  for (const start_kind& each : kinds) check_ports(each, shared);
+  for (const start_kind& each : start_kinds) check_ports(each, shared_connection);
 }
 
 TEST_CASE("ranks that share no memory listen on the loopback interface, or where UCX's variables say") {
-  for (const connection_kind& each : connections_of_one_host) check_ports(kinds[2], each);
+  for (const connection_kind& each : connections_of_one_host) check_ports(start_kinds[2], each);
 }
 
 TEST_CASE("a rank that another program has started", "[.port_rank]") {
-  scene where(std::getenv(scene::variable));
+  observed_start where(std::getenv(observed_start::variable));
   connect_by_variables(where);
 }

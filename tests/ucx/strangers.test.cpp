@@ -6,9 +6,9 @@
 #include "ucx/strangers.hpp"
 #include "support/catch.hpp"
 #include "ucx/all_gather.hpp"
+#include "ucx/observed_start.hpp"
 #include "ucx/open_ports.hpp"
 #include "ucx/ranks.hpp"
-#include "ucx/scene.hpp"
 
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
@@ -47,8 +47,8 @@ int number_of_visits() {
 /// Runs `rank_body(where, rank)` in each of `visited_ranks` processes, and `other_body(where, findings)` in one more.
 /// If `store` is set, the launcher opens the port of a store, which rank 0 inherits.
 template <class RankBody, class OtherBody>
-std::vector<hocket::launch::process_result> processes_with_other(const scene& where, bool store, RankBody rank_body,
-                                                                 OtherBody other_body) {
+std::vector<hocket::launch::process_result> processes_with_other(const observed_start& where, bool store,
+                                                                 RankBody rank_body, OtherBody other_body) {
   return hocket::launch::run_processes(
       visited_ranks + 1,
       [&](world started) {
@@ -67,7 +67,7 @@ std::vector<hocket::launch::process_result> processes_with_other(const scene& wh
 
 /// The same, but returns a description of the failures, empty if none.
 template <class RankBody, class OtherBody>
-std::string run_with_other(const scene& where, bool store, RankBody rank_body, OtherBody other_body) {
+std::string run_with_other(const observed_start& where, bool store, RankBody rank_body, OtherBody other_body) {
   return hocket::launch::describe_failures(processes_with_other(where, store, rank_body, other_body));
 }
 
@@ -76,7 +76,7 @@ void save(const std::string& name, const blob& bytes) {
 }
 
 /// Forwards until all ranks have ended their part, and saves what was recorded.
-void record_until_done(const scene& where, std::vector<recorder*> all) {
+void record_until_done(const observed_start& where, std::vector<recorder*> all) {
   const auto last = std::chrono::steady_clock::now() + 30s;
   for (int rank = 0; rank < visited_ranks; ++rank) {
     while (where.read("done" + std::to_string(rank)).empty() && std::chrono::steady_clock::now() < last) {
@@ -90,7 +90,7 @@ void record_until_done(const scene& where, std::vector<recorder*> all) {
   where.set("saved");
 }
 
-/// Makes calls like those of `scene::play`, with other elements: whoever took their messages would compute wrong sums.
+/// Makes calls like those of `observed_start::play`, with other elements: whoever took their messages would compute wrong sums.
 void make_other_calls(const communicator& comm) {
   for (int i = 0; i < 10; ++i) {
     for (const std::size_t count : {3U, 30'000U}) {
@@ -103,13 +103,13 @@ void make_other_calls(const communicator& comm) {
   }
 }
 
-void end_recorded(const scene& where, const communicator& comm) {
+void end_recorded(const observed_start& where, const communicator& comm) {
   hocket::barrier(comm);
   where.set("done" + std::to_string(comm.rank()));
   where.await("saved");
 }
 
-std::vector<blob> recorded_in(const scene& where) {
+std::vector<blob> recorded_in(const observed_start& where) {
   std::vector<blob> all;
   for (int number = 0;; ++number) {
     const std::string bytes = where.read("recorded" + std::to_string(number));
@@ -120,7 +120,7 @@ std::vector<blob> recorded_in(const scene& where) {
 
 /// Returns what the ranks of a genuine start have sent to their store.
 std::vector<blob> record_store() {
-  const scene where;
+  const observed_start where;
   CHECK(run_with_other(
             where, false,
             [&](world described, findings&) {
@@ -162,7 +162,7 @@ std::string numbered(const char* name, int rank) { return name + std::to_string(
 
 /// Returns what the ranks of a genuine start have sent to the ports of UCX.
 std::vector<blob> record_ucx() {
-  const scene where;
+  const observed_start where;
   shared_all_gather shared;
   CHECK(run_with_other(
             where, false,
@@ -208,7 +208,7 @@ std::vector<blob> record_ucx() {
 /// The processes of a start, as seen from outside.
 class visited {
  public:
-  explicit visited(const scene& where) {
+  explicit visited(const observed_start& where) {
     for (int rank = 0; rank < visited_ranks; ++rank) {
       processes_.push_back(static_cast<pid_t>(std::stol(where.await(numbered("rank", rank)))));
     }
@@ -256,12 +256,12 @@ class visited {
   std::vector<pid_t> processes_;
 };
 
-void await_connected(const scene& where) {
+void await_connected(const observed_start& where) {
   for (int rank = 0; rank < visited_ranks; ++rank) where.await(numbered("connected", rank));
 }
 
 /// Visits the store while a rank is missing, and while it joins.
-void visit_store(const scene& where, const std::vector<blob>& recorded, findings& found) {
+void visit_store(const observed_start& where, const std::vector<blob>& recorded, findings& found) {
   const visited ranks(where);
   const std::vector<open_port> ports = ranks.await_ports(1);
   std::this_thread::sleep_for(200ms);  // until the others have joined
@@ -280,7 +280,7 @@ void visit_store(const scene& where, const std::vector<blob>& recorded, findings
 }
 
 /// Visits UCX's ports from the time at which they are opened, and while calls run.
-void visit_ucx(const scene& where, const std::vector<blob>& recorded, findings& found) {
+void visit_ucx(const observed_start& where, const std::vector<blob>& recorded, findings& found) {
   const visited ranks(where);
   where.set("go");
   const std::vector<open_port> ports = ranks.await_ports(visited_ranks);
@@ -305,7 +305,7 @@ TEST_CASE("start-up completes although strangers connect to its store, also with
   CHECK(recorded.size() == visited_ranks - 1);
   for (const bool opened_by_launcher : {true, false}) {
     INFO("the launcher has opened the port: " << opened_by_launcher);
-    scene where;
+    observed_start where;
     const std::uint16_t port = [] {
       recorder free;
       return free.port();
@@ -331,7 +331,7 @@ TEST_CASE("calls give right results although strangers connect to UCX's ports, a
   std::vector<blob> requests = record_ucx();
   CHECK(requests.size() >= visited_ranks - 1);
   for (blob& each : requests) each.resize(std::min(each.size(), request_bytes));
-  const scene where;
+  const observed_start where;
   CHECK(run_with_other(
             where, false,
             [&](const world& described, findings&) {
@@ -345,7 +345,7 @@ TEST_CASE("calls give right results although strangers connect to UCX's ports, a
 TEST_CASE("messages of another start that arrive at UCX's ports are never taken for those of a rank") {
   const std::vector<blob> recorded = record_ucx();
   for (unsigned seed = 0; seed < 5; ++seed) {
-    const scene where;
+    const observed_start where;
     const auto results = processes_with_other(
         where, false,
         [&](const world& described, findings&) {

@@ -26,18 +26,18 @@
 namespace ucx_test {
 
 /// A directory with one file for each fact.
-class scene {
+class observed_start {
  public:
-  static constexpr const char* variable = "UCX_TEST_SCENE";  ///< names the directory to programs that are started
+  static constexpr const char* variable = "UCX_TEST_START";  ///< names the directory to programs that are started
 
   /// Makes a new directory, which the destructor removes.
-  scene() : folder_("/tmp/hocket-test-" + hocket::platform::random_name()), made_(true) {
+  observed_start() : folder_("/tmp/hocket-test-" + hocket::platform::random_name()), made_(true) {
     ::mkdir(folder_.c_str(), 0700);
   }
-  explicit scene(const char* folder) : folder_(folder == nullptr ? "" : folder) {}
-  scene(const scene&) = delete;
-  scene& operator=(const scene&) = delete;
-  ~scene() {
+  explicit observed_start(const char* folder) : folder_(folder == nullptr ? "" : folder) {}
+  observed_start(const observed_start&) = delete;
+  observed_start& operator=(const observed_start&) = delete;
+  ~observed_start() {
     std::error_code ignored;
     if (made_) std::filesystem::remove_all(folder_, ignored);
   }
