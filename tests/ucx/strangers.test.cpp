@@ -90,7 +90,7 @@ void record_until_done(const observed_start& where, std::vector<recorder*> all) 
   where.set("saved");
 }
 
-/// Makes calls like those of `observed_start::play`, with other elements: whoever took their messages would compute wrong sums.
+/// Makes calls like those of `observed_start::play`, with other elements: a rank that took their messages would compute wrong sums.
 void make_other_calls(const communicator& comm) {
   for (int i = 0; i < 10; ++i) {
     for (const std::size_t count : {3U, 30'000U}) {
@@ -341,7 +341,7 @@ TEST_CASE("calls give right results although strangers connect to UCX's ports, a
             [&](findings& found) { visit_ucx(where, requests, found); }) == "");
 }
 
-// Whoever sends whole messages of UCX to its ports can end a process (SECURITY.md), and the others report that.
+// A program that sends whole messages of UCX to its ports can end a process (SECURITY.md), and the others report that.
 TEST_CASE("messages of another start that arrive at UCX's ports are never taken for those of a rank") {
   const std::vector<blob> recorded = record_ucx();
   for (unsigned seed = 0; seed < 5; ++seed) {

@@ -25,7 +25,7 @@ HOCKET_BEGIN_NAMESPACE
 
 namespace platform {
 
-/// Returns bits from the kernel's generator, which nobody can predict.
+/// Returns bits from the kernel's generator, which can't be predicted.
 template <typename Bits>
 Bits random_bits() {
   Bits bits{};
