@@ -62,7 +62,7 @@ reserve("^uc[pstm]/" "^transport/ucx/" "only transport/ucx may use UCX")
 reserve("^(cuda|cub/|thrust/|cooperative_groups)" "^transport/cuda_ipc/|[.]cuh$" "only transport/cuda_ipc and .cuh files may use CUDA")
 reserve("^nvtx3/" "^group/nvtx[.]hpp$" "only group/nvtx.hpp may use NVTX")
 reserve("^(iostream|format)$" "^$" "it is too slow to compile for a library header")
-reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|spawn|semaphore|dirent|termios|syslog|time)[.]h$"
+reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|ifaddrs|spawn|semaphore|dirent|termios|syslog|time)[.]h$"
         "^(core/platform|bootstrap|transport)/" "only core/platform, bootstrap and transport may use system headers")
 
 cmake_path(ABSOLUTE_PATH root)

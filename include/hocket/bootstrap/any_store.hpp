@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/bootstrap/store.hpp>
+#include <hocket/bootstrap/store_connection.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
@@ -30,6 +31,8 @@ class any_store {
     return held_->gather(key, rank, ranks, mine, limit);
   }
 
+  /// Returns the addresses by which this rank has reached the store; none if the store has no connections.
+  store_connection connection() const noexcept { return held_->connection(); }
   /// Whether waits end at their limit. If not, a rank must not wait for ranks that may have failed.
   bool obeys_limits() const noexcept { return held_->obeys_limits(); }
   /// Ends the exchanges of a start-up that has succeeded here. Collective, if the store needs that; then raises the
@@ -43,6 +46,7 @@ class any_store {
     virtual ~base() = default;
     virtual std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine,
                                      const wait_limit& limit) = 0;
+    virtual store_connection connection() const noexcept = 0;
     virtual bool obeys_limits() const noexcept = 0;
     virtual void finish() = 0;
     virtual void report_failure(const failure& cause) noexcept = 0;
@@ -56,6 +60,10 @@ class any_store {
     std::vector<blob> gather(std::string_view key, int rank, int ranks, byte_view mine,
                              const wait_limit& limit) override {
       return exchange(place_, key, rank, ranks, mine, limit);
+    }
+    store_connection connection() const noexcept override {
+      if constexpr (has_connection<Store>) return place_.connection();
+      return {};
     }
     bool obeys_limits() const noexcept override { return !ends; }
     void finish() override {

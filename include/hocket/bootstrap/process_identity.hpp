@@ -48,6 +48,10 @@ struct process_identity {
   bool same_host(const process_identity& other) const noexcept {
     return std::memcmp(host, other.host, sizeof host) == 0;
   }
+  /// True if the two processes are on one host and see the same network interfaces.
+  bool same_network(const process_identity& other) const noexcept {
+    return same_host(other) && net_namespace != 0 && net_namespace == other.net_namespace;
+  }
   /// True if the two processes may open each other's named shared memory, such as that of UCX.
   bool may_share_memory(const process_identity& other) const noexcept {
     return same_host(other) && ipc_namespace == other.ipc_namespace;

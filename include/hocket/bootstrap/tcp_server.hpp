@@ -114,10 +114,13 @@ struct server_connection {
 /// or contradicted another.
 class tcp_server {
  public:
-  tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {})
+  /// @param own a connected socket whose other end rank 0 has; may be empty
+  tcp_server(platform::file_descriptor listener, int ranks, std::string token, const server_limits& limits = {},
+             platform::file_descriptor own = {})
       : listener_(std::move(listener)), limits_(limits), wake_(platform::make_pipe()),
         rendezvous_(ranks, std::move(token)) {
     platform::set_nonblocking(listener_.get());
+    if (own) add_client(std::move(own));
     start();
   }
 
@@ -335,12 +338,16 @@ class tcp_server {
       }
       platform::detail::tune_stream(socket.get());
       limit_strangers();
-      auto client = std::make_unique<server_connection>();
-      client->socket = std::move(socket);
-      client->message_timeout = limits_.message;
-      client->until = deadline::after(limits_.hello);
-      connections_.push_back(std::move(client));
+      add_client(std::move(socket));
     }
+  }
+
+  void add_client(platform::file_descriptor socket) {
+    auto client = std::make_unique<server_connection>();
+    client->socket = std::move(socket);
+    client->message_timeout = limits_.message;
+    client->until = deadline::after(limits_.hello);
+    connections_.push_back(std::move(client));
   }
 
   /// Closes the oldest connection without a hello if there are too many of them.

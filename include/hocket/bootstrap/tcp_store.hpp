@@ -7,10 +7,12 @@
 #pragma once
 
 #include <hocket/bootstrap/store.hpp>
+#include <hocket/bootstrap/store_connection.hpp>
 #include <hocket/bootstrap/tcp_protocol.hpp>
 #include <hocket/bootstrap/tcp_server.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/network_interface.hpp>
 #include <hocket/core/platform/socket.hpp>
 #include <hocket/core/text.hpp>
 
@@ -89,7 +91,8 @@ class tcp_store {
     if (options_.rank == 0) {
       platform::file_descriptor listener;
       if (failure cause = detail::open_listener(options_, listener)) fail("connect", same_rank_or(std::move(cause)));
-      server_ = std::make_unique<detail::tcp_server>(std::move(listener), options_.ranks, options_.token);
+      server_ = std::make_unique<detail::tcp_server>(std::move(listener), options_.ranks, options_.token,
+                                                     detail::server_limits(), make_own_connection());
       options_.port = server_->address().port();
     }
     connect(limit);
@@ -101,6 +104,11 @@ class tcp_store {
 
   /// Returns the port that rank 0 serves on.
   std::uint16_t port() const noexcept { return options_.port; }
+
+  /// Returns the addresses of this rank's connection to the server. On rank 0, they say nothing about its network.
+  store_connection connection() const noexcept {
+    return {platform::local_ip_address(socket_.get()), platform::remote_ip_address(socket_.get())};
+  }
 
   void set(std::string_view key, byte_view value, const wait_limit& limit) {
     call("store.set", {detail::request_kind::set, {}, {}, 0, 0}, key, value, limit);
@@ -149,6 +157,15 @@ class tcp_store {
       wrong = "port 0 selects a free port on rank 0 only: pass the port that rank 0 got to the other ranks";
     }
     if (!wrong.empty()) fail("connect", make_failure(errc::invalid_argument, wrong));
+  }
+
+  /// Connects rank 0 to its own server. Not by the address of the server, for which the loopback interface must be up.
+  /// Returns the server's end, or nothing if the system refuses; then rank 0 connects as others do.
+  platform::file_descriptor make_own_connection() {
+    std::array<int, 2> ends{-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) return {};
+    own_.reset(ends[0]);
+    return platform::file_descriptor(ends[1]);
   }
 
   /// Returns why this rank 0 can't listen: the port belongs to another process that claims to be rank 0 of this job, or
@@ -202,7 +219,9 @@ class tcp_store {
   /// Makes one attempt to connect. On `errc::unreachable`, another attempt may succeed.
   failure connect_once(const wait_limit& limit) {
     failure cause;
-    if (server_) {
+    if (own_) {
+      socket_ = std::move(own_);
+    } else if (server_) {
       const platform::socket_address self = server_->address();
       cause = platform::connect_to(self.get(), self.size, limit, socket_);
     } else {
@@ -361,6 +380,7 @@ class tcp_store {
 
   tcp_store_options options_;
   std::unique_ptr<detail::tcp_server> server_;
+  platform::file_descriptor own_;  ///< rank 0's connection to its own server, until it is used
   platform::file_descriptor socket_;
   bool answered_ = false;
   bool closed_ = false;  ///< the last attempt to connect found no server, or one that closed the connection
