@@ -120,11 +120,12 @@ void stall_after(int rounds, const world& where, const bells& tell, findings& fo
   const auto within = [] { return hocket::deadline::after(20s); };
   auto store = bootstrap::connect_store(where, within());
   const auto own = hocket::ucx::own_arrival(hocket::ucx::connect_options().staging_bytes);
-  const auto through = std::make_shared<hocket::ucx::worker>(3, 3, true, hocket::ucx::connection_way::memory);
+  const hocket::ucx::connection_settings by_memory{hocket::ucx::connection_way::memory};
+  const auto through = std::make_shared<hocket::ucx::worker>(3, 3, true, by_memory);
   hocket::failure no_room;
   const hocket::platform::shared_pages piece(4 << 20, no_room);
   const std::byte yes{1};  // it may open the files of the others; it has reached all
-  const auto arrival = std::as_bytes(std::span(&own, 1));
+  const auto arrival = hocket::ucx::encode_arrival(own);
   const auto ways = hocket::ucx::encode_address(*through);
   const auto ticket = piece.ticket();
   const bootstrap::byte_view says[] = {arrival, std::span(&yes, 1), ways, {}, ticket, std::span(&yes, 1)};

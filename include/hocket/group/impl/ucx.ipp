@@ -12,13 +12,19 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/group/ucx.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/arrival.hpp>
+#include <hocket/transport/ucx/connection_way.hpp>
 #include <hocket/transport/ucx/domain.hpp>
+#include <hocket/transport/ucx/network_description.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/ucx/status.hpp>
+#include <hocket/transport/ucx/trial_partners.hpp>
 #include <hocket/transport/ucx/workarounds/leftover_segments.hpp>
+#include <hocket/transport/ucx/workarounds/silent_trial.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -75,9 +81,9 @@ class start_up {
     const transport::exchange_function exchange = [this](std::span<const std::byte> blob) {
       return this->exchange(blob);
     };
-    const std::vector<process_identity> identities = exchange_identities(options);
+    exchange_arrivals(options);
     remove_leftover_segments();
-    std::shared_ptr<domain> through = join_by_first_way(identities, exchange);
+    std::shared_ptr<domain> through = join_by_first_way(exchange);
     auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
     std::iota(members->begin(), members->end(), 0);
     transport::open_parameters how;
@@ -87,25 +93,44 @@ class start_up {
     return communicator(std::move(through), std::move(how), options.staging_bytes);
   }
 
-  /// Returns a domain in which each rank has reached its neighbour. Tries the ways one after the other; all ranks agree
-  /// on the first that works.
-  std::shared_ptr<domain> join_by_first_way(const std::vector<process_identity>& identities,
-                                            const transport::exchange_function& exchange) {
+  /// Returns a domain in which a trial has succeeded. Tries the ways one after the other; all ranks agree on the first
+  /// that works.
+  std::shared_ptr<domain> join_by_first_way(const transport::exchange_function& exchange) {
+    const std::vector<connection_settings> ways = ways_to_connect(world_.rank, identities_, networks_);
     failure found;
-    for (const connection_way way : ways_to_connect(identities)) {
-      if (way == connection_way::memory && !agree(may_open_files_of(identities))) continue;
-      failure cause;
-      std::shared_ptr<domain> through = domain::join(world_.rank, identities, way, exchange, cause);
-      if (!cause) cause = try_neighbour(*through);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const connection_settings& each = ways[i];
+      if (each.way == connection_way::memory && !agree(may_open_files_of(identities_))) continue;
+      std::shared_ptr<domain> through;
+      failure cause = try_way(each, ways.size() - i, exchange, through);
       if (!cause) return through;
-      if (found) cause.reason = hocket::detail::concat({found.reason, "; without shared memory: ", cause.reason});
+      if (!each.name.empty() && cause.code != errc::peer_lost)
+        cause.reason = hocket::detail::concat({each.name, ": ", cause.reason});
+      if (found) cause.reason = hocket::detail::concat({found.reason, "; ", cause.reason});
       found = std::move(cause);
       if (found.code == errc::peer_lost) break;
     }
+    const int reporter = found.context.rank, peer = found.context.peer;
+    if (reporter >= 0 && peer >= 0 && ways.back().way == connection_way::network)
+      found.reason += advice(reporter, peer);
+    if (reporter >= 0 && reporter != world_.rank) found.context.peer = reporter;
     found.context.operation = "connect";
     found.context.rank = world_.rank;
     found.context.ranks = world_.ranks;
     raise(std::move(found));
+  }
+
+  /// Joins the world by one of `ways_left` ways that may have to be tried within the deadline. Returns the same failure
+  /// on all ranks, or none and the domain in `through`.
+  failure try_way(const connection_settings& how, std::size_t ways_left, const transport::exchange_function& exchange,
+                  std::shared_ptr<domain>& through) {
+    std::optional<silent_trial> silent;
+    if (how.way == connection_way::network) silent.emplace();
+    failure cause;
+    through = domain::join(world_.rank, identities_, how, exchange, cause);
+    if (!cause) cause = how.way == connection_way::memory ? try_neighbour(*through) : try_network(through, ways_left);
+    if (cause) through.reset();
+    return cause;
   }
 
   /// Returns whether all ranks pass true.
@@ -138,42 +163,87 @@ class start_up {
     return all;
   }
 
-  /// Exchanges identities. Fails on all ranks if they differ in what must be equal on all ranks.
-  std::vector<process_identity> exchange_identities(const connect_options& options) {
-    const arrival own = own_arrival(options.staging_bytes);
-    std::vector<process_identity> all;
-    for (const auto& blob : exchange(std::as_bytes(std::span(&own, 1)))) {
-      const int rank = static_cast<int>(all.size());
-      const std::optional<arrival> each = arrival_from(blob);
+  /// Exchanges identities and networks. Fails on all ranks if they differ in what must be equal on all ranks.
+  void exchange_arrivals(const connect_options& options) {
+    const arrival own = own_arrival(options.staging_bytes, store_.connection());
+    for (const auto& blob : exchange(encode_arrival(own))) {
+      const int rank = static_cast<int>(identities_.size());
+      std::optional<arrival> each = arrival_from(blob);
       std::string reason = each ? difference(own, world_.rank, *each, rank)
                                 : hocket::detail::concat({"rank ", rank, " runs another version of hocket"});
       if (!reason.empty()) raise(errc::mismatch, std::move(reason), {.peer = rank});
-      all.push_back(each->who);
+      identities_.push_back(each->who);
+      networks_.push_back(std::move(each->network));
     }
-    return all;
   }
 
   /// Finds unusable settings early, and returns the reason, on all ranks: no rank leaves before the others know it.
+  /// Connections that are late are no failure: calls through shared memory do not use them.
   failure try_neighbour(domain& through) {
     const int next = (world_.rank + 1) % world_.ranks, previous = (world_.rank + world_.ranks - 1) % world_.ranks;
     failure cause = through.reach(next);
     if (!cause) through.await_greetings({next, previous});
-    if (cause.code != errc::peer_lost) {
-      const auto reasons = exchange(std::as_bytes(std::span(cause.reason)));
-      for (int rank = 0; rank < world_.ranks && !cause; ++rank) {
-        const std::string reason = bootstrap::blob_text(reasons[index(rank)]);
-        if (reason.empty()) continue;
-        cause = make_failure(errc::unreachable, hocket::detail::concat({"rank ", rank, " reports: ", reason}),
-                             {.peer = rank});
-      }
+    if (cause) cause.reason = hocket::detail::concat({"rank ", world_.rank, " reports: ", cause.reason});
+    return first_report(cause);
+  }
+
+  /// Exchanges messages with other ranks over the network, and returns the first failure of a rank, on all ranks.
+  failure try_network(std::shared_ptr<domain>& through, std::size_t ways_left) {
+    // A lost packet of a connection attempt is repeated after one second, a second one after three.
+    constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(3500);
+    const auto share = until_.left() / static_cast<std::int64_t>(ways_left + 1);
+    const wait_limit limit(deadline::after(std::min(longest, std::chrono::nanoseconds(share))), stop_);
+    const auto begin = deadline::clock::now();
+    failure cause = through->try_messages(trial_partners(world_.rank, identities_), limit);
+    if (cause && !limit.aborted()) through.reset();  // which ends the wait of ranks that have reached this one
+    if (cause.code == errc::timeout)
+      hocket::detail::append(cause.reason, {" after ", platform::seconds_text(deadline::clock::now() - begin)});
+    if (cause) {
+      cause.reason = hocket::detail::concat(
+          {"rank ", world_.rank, " can't exchange messages with rank ", cause.context.peer, ": ", cause.reason});
     }
-    return cause;
+    return first_report(cause);
+  }
+
+  /// Returns the same failure on all ranks, so that no rank leaves before the others know it: that of the first rank whose
+  /// failure is not `timeout`, which may be a consequence. `context` has the rank and its peer. A rank that has lost a peer
+  /// returns at once: the store informs the others.
+  failure first_report(const failure& own) {
+    if (own.code == errc::peer_lost) return own;
+    bootstrap::blob mine;
+    if (own) {
+      bootstrap::detail::append_integer(mine, static_cast<std::int32_t>(own.code.value()));
+      bootstrap::detail::append_integer(mine, std::int32_t{own.context.peer});
+      bootstrap::detail::append_bytes(mine, bootstrap::text_bytes(own.reason));
+    }
+    failure first;
+    const auto reports = exchange(mine);
+    for (int rank = 0; rank < world_.ranks; ++rank) {
+      if (reports[index(rank)].empty()) continue;
+      bootstrap::detail::blob_reader reader(reports[index(rank)]);
+      const auto code = reader.integer<std::int32_t>(), peer = reader.integer<std::int32_t>();
+      if (first && (first.code != errc::timeout || code == static_cast<std::int32_t>(errc::timeout))) continue;
+      first = bootstrap::detail::reported_failure(code, peer, reader.rest_as_text(), world_.ranks);
+      first.context.rank = rank;
+    }
+    if (first.code == errc::timeout) first.code = make_error_code(errc::unreachable);
+    return first;
+  }
+
+  /// Describes the interfaces of both sides, and the remedy, after the trial between two ranks has failed.
+  std::string advice(int rank, int peer) const {
+    const auto interfaces = [&](int of) { return networks_[index(of)].text(); };
+    return hocket::detail::concat({"; rank ", rank, " has ", interfaces(rank), "; rank ", peer, " has ",
+                                   interfaces(peer), "; ", variable_text("UCX_NET_DEVICES"),
+                                   ": set it on every rank to interfaces by which all hosts reach each other"});
   }
 
   const bootstrap::world_description& world_;
   const std::stop_token stop_;
   const deadline until_;
   bootstrap::any_store store_;
+  std::vector<process_identity> identities_;
+  std::vector<network_description> networks_;
   int round_ = 0;
   bool store_failed_ = false;  ///< the store has reported the first lost rank, or is gone itself
 };

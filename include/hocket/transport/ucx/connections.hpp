@@ -14,6 +14,7 @@
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/fork_mark.hpp>
 #include <hocket/core/platform/process_memory.hpp>
+#include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/ucx/detached_requests.hpp>
@@ -157,6 +158,25 @@ class connections {
         while (progress_locked()) {}
       }
       if (last.passed()) return;
+      platform::nap(20'000);
+    }
+  }
+
+  /// Connects to these ranks, which do the same, and exchanges a message of several packets with each. UCX gives a
+  /// connection over TCP one interface, so that the message tries all of it. Returns why that has failed for the first
+  /// rank with which it did: `timeout` if the time of `limit` has passed, `limit` was aborted, or the rank has closed the
+  /// connection, perhaps because it has failed to reach another one; `peer_lost` if a process of this host has ended;
+  /// else `unreachable`.
+  failure try_messages(std::span<const int> ranks, const wait_limit& limit) {
+    for (;;) {
+      {
+        const std::lock_guard guard(lock());
+        int waits_for = -1;
+        failure cause = continue_trial(ranks, waits_for);
+        if (cause || waits_for < 0) return cause;
+        if (limit.passed() || limit.aborted())
+          return make_failure(errc::timeout, "no message has arrived in time", {.peer = waits_for});
+      }
       platform::nap(20'000);
     }
   }
@@ -347,8 +367,11 @@ class connections {
     std::size_t incoming_bytes = 0;
     bool needs_goodbye = false;
     bool has_greeted = false;
+    bool trial_sent = false;
+    bool trial_arrived = false;
     deferred_messages unsent;
     bool found_ended = false;
+    ucs_status_t broken_by = UCS_OK;  ///< why the connection broke
     std::atomic<presence> state{presence::here};
     std::string reason;
   };
@@ -356,13 +379,17 @@ class connections {
   /// Header of a notice that one rank sends to another.
   struct notice {
     std::uint64_t start_mark;
-    enum class kind : std::uint32_t { goodbye, rank_lost, greeting, calls } what;
+    enum class kind : std::uint32_t { goodbye, rank_lost, greeting, calls, trial } what;
     std::int32_t sender;
     std::int32_t lost;              ///< lost rank, -1: none; the sender: an exception ends it
     std::uint32_t piece_bytes = 0;  ///< with `greeting`: length of the pieces that the sender sends
     // With `calls`, the addresses of the sender's ends of connections that it opened to the receiver follow.
+    // With `trial`, `trial_bytes` bytes follow.
   };
   static constexpr unsigned notice_id = 1;
+  /// More than a packet of any usual network: where the path takes shorter packets than the interfaces, only short
+  /// messages arrive.
+  static constexpr std::size_t trial_bytes = 16 * 1024;
 
   static constexpr unsigned control_id = 2;
 
@@ -413,6 +440,7 @@ class connections {
     peer& who = *static_cast<peer*>(argument);
     connections& self = *who.owner;
     if (self.presence_of(who.rank) == presence::cut) return;  // closed here on purpose
+    who.broken_by = status;
     const std::string what = std::string("its connection broke: ") + ucs_status_string(status) + descriptors_text();
     if (self.can_watch(who.rank) && !self.ends(who.rank)) {
       self.change(who, presence::cut, "its process is alive, but " + what);  // others may reach it
@@ -452,6 +480,7 @@ class connections {
       calls.resize(size / sizeof(tcp_address));
       std::memcpy(calls.data(), data, calls.size() * sizeof(tcp_address));
     }
+    if (received.what == notice::kind::trial) self.at(received.sender).trial_arrived = size == trial_bytes;
     if (received.lost == received.sender) {
       self.change(self.at(received.sender), presence::lost, "it has left after an error");
     } else if (known(received.lost)) {
@@ -470,6 +499,36 @@ class connections {
     auto& self = *static_cast<connections*>(argument);
     self.inboxes_.deliver(self.start_mark_, header, header_size, data, size, *how);
     return UCS_OK;
+  }
+
+  /// Requires the lock. Does what the trial with these ranks can do now. Sets `waits_for` to the first rank with which the
+  /// trial is not complete.
+  failure continue_trial(std::span<const int> ranks, int& waits_for) {
+    while (progress_locked()) {}
+    for (const int rank : ranks) {
+      peer& to = at(rank);
+      if (to.trial_sent && to.trial_arrived) continue;
+      if (presence_of(rank) != presence::here) return trial_failure(to, to.broken_by, to.reason);
+      const ucs_status_t status = connect(rank, false);
+      if (status != UCS_OK) return trial_failure(to, status, ucs_status_string(status));
+      if (to.has_greeted && !to.trial_sent) {
+        const std::vector<std::byte> bytes(trial_bytes);
+        send(to, notice_id, notice{start_mark_, notice::kind::trial, rank_, -1}, bytes);
+        to.trial_sent = true;
+      }
+      if (waits_for < 0) waits_for = rank;
+    }
+    detached_.sweep();
+    const bool has_sent_all = unsent_.empty() && !detached_.any_awaited();
+    if (waits_for < 0 && !has_sent_all && !ranks.empty()) waits_for = ranks.back();
+    return {};
+  }
+
+  /// A connection that was complete and is reset may be the consequence of another rank's failure.
+  failure trial_failure(const peer& with, ucs_status_t status, std::string reason) {
+    if (ends(with.rank)) return ended_failure(with.rank);
+    const errc code = status == UCS_ERR_CONNECTION_RESET ? errc::timeout : errc::unreachable;
+    return make_failure(code, std::move(reason), {.peer = with.rank});
   }
 
   void notify_all(notice::kind what, int lost) {

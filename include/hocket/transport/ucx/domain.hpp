@@ -5,10 +5,12 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
 #include <hocket/transport/ucx/agreed_costs.hpp>
+#include <hocket/transport/ucx/connection_way.hpp>
 #include <hocket/transport/ucx/connections.hpp>
 #include <hocket/transport/ucx/endpoint_group.hpp>
 #include <hocket/transport/ucx/process_address.hpp>
@@ -35,17 +37,19 @@ class domain {
   using endpoints_type = endpoint_group;
   static constexpr const char* name = "ucx";
 
-  domain(std::shared_ptr<connections> links, connection_way way, int ranks_per_core, bool is_device_aware)
-      : links_(std::move(links)), way_(way), ranks_per_core_(ranks_per_core), is_device_aware_(is_device_aware) {}
+  domain(std::shared_ptr<connections> links, connection_settings settings, int ranks_per_core, bool is_device_aware)
+      : links_(std::move(links)), settings_(std::move(settings)), ranks_per_core_(ranks_per_core),
+        is_device_aware_(is_device_aware) {}
 
   /// Joins a world of these processes as `rank`. Collective over the processes; connects to none of them yet. Returns
   /// null on all ranks if UCX can't start on one, and the reason in `cause`.
-  static std::shared_ptr<domain> join(int rank, const std::vector<process_identity>& processes, connection_way way,
-                                      const transport::exchange_function& exchange, failure& cause) {
+  static std::shared_ptr<domain> join(int rank, const std::vector<process_identity>& processes,
+                                      const connection_settings& settings, const transport::exchange_function& exchange,
+                                      failure& cause) {
     const process_identity& own = processes[static_cast<std::size_t>(rank)];
     const host_share here = share_of_host(own, processes);
     const bool watches_memory = all_watched_in_memory(own, processes);
-    std::shared_ptr<worker> through = make_worker(processes, here.ranks, watches_memory, way, cause);
+    std::shared_ptr<worker> through = make_worker(processes, here.ranks, watches_memory, settings, cause);
     auto addresses = exchange(cause ? encode_unreachable(cause) : encode_address(*through));
     if (cause) return nullptr;
     std::vector<process_address> all;
@@ -55,7 +59,7 @@ class domain {
       all.push_back(decode_address(processes[i], std::move(addresses[i])));
     }
     const bool carry = std::all_of(all.begin(), all.end(), [](const auto& each) { return each.is_device_aware; });
-    return std::make_shared<domain>(std::make_shared<connections>(std::move(through), rank, std::move(all)), way,
+    return std::make_shared<domain>(std::make_shared<connections>(std::move(through), rank, std::move(all)), settings,
                                     (here.ranks + here.cores - 1) / here.cores, carry);
   }
 
@@ -69,7 +73,7 @@ class domain {
     how.members = std::move(members);
     how.context = 0;
     failure cause;
-    std::shared_ptr<domain> made = join(how.rank, processes, self->way_, how.exchange, cause);
+    std::shared_ptr<domain> made = join(how.rank, processes, self->settings_, how.exchange, cause);
     if (cause) raise(std::move(cause));
     made->costs_on_host_ = self->costs_on_host_;
     return made;
@@ -88,6 +92,10 @@ class domain {
   failure reach(int rank) { return links_->reach(rank); }
   /// Waits at most 100 ms until these ranks have connected to this one, too.
   void await_greetings(std::initializer_list<int> ranks) { links_->await_greetings(ranks); }
+  /// Exchanges a message with each of these ranks, which do the same. See `connections::try_messages`.
+  failure try_messages(const std::vector<int>& ranks, const wait_limit& limit) {
+    return links_->try_messages(ranks, limit);
+  }
 
   /// Names of UCX's transports that messages to `rank` of the world use; connects if necessary.
   std::vector<std::string> transports_to(int rank) {
@@ -107,18 +115,18 @@ class domain {
  private:
   /// Returns null if the worker can't be made, and the reason in `cause`, which the other ranks must learn.
   static std::shared_ptr<worker> make_worker(const std::vector<process_identity>& processes, int ranks_on_host,
-                                             bool watches_memory, connection_way way, failure& cause) {
+                                             bool watches_memory, const connection_settings& settings, failure& cause) {
     const int ranks = static_cast<int>(processes.size());
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return std::make_shared<worker>(ranks, ranks_on_host, watches_memory, way);
+      return std::make_shared<worker>(ranks, ranks_on_host, watches_memory, settings);
     } catch (const error& caught) {
       cause = caught.cause();
     }
     return nullptr;
 #else
     static_cast<void>(cause);
-    return std::make_shared<worker>(ranks, ranks_on_host, watches_memory, way);
+    return std::make_shared<worker>(ranks, ranks_on_host, watches_memory, settings);
 #endif
   }
 
@@ -130,7 +138,7 @@ class domain {
   }
 
   const std::shared_ptr<connections> links_;
-  const connection_way way_;
+  const connection_settings settings_;
   const int ranks_per_core_;
   const bool is_device_aware_;
   transport::contexts contexts_;

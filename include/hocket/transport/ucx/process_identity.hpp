@@ -22,28 +22,6 @@ using bootstrap::own_identity;
 using bootstrap::process_identity;
 using bootstrap::process_watch;
 
-/// How UCX connects the processes of a world.
-enum class connection_way : std::uint8_t {
-  memory,    ///< through shared memory of one host; no port is opened
-  loopback,  ///< through the loopback interface of one host
-  network    ///< through what UCX chooses
-};
-
-/// Returns the ways by which these processes can perhaps be connected, in the order in which to try them. The same for
-/// each of the processes.
-inline std::vector<connection_way> ways_to_connect(const std::vector<process_identity>& all) {
-  const process_identity& first = all.front();
-  const auto all_have = [&](auto relation) { return std::all_of(all.begin(), all.end(), relation); };
-  if (!all_have([&](const auto& each) { return first.same_host(each); })) return {connection_way::network};
-  std::vector<connection_way> ways;
-  if (all_have([&](const auto& each) { return first.can_watch(each) && first.may_share_memory(each); }))
-    ways.push_back(connection_way::memory);
-  const bool is_one_network =
-      all_have([&](const auto& each) { return each.net_namespace != 0 && each.net_namespace == first.net_namespace; });
-  ways.push_back(is_one_network ? connection_way::loopback : connection_way::network);
-  return ways;
-}
-
 /// Returns whether this process may open the files of all these processes, which sharing memory without names needs:
 /// not those of other users, and of user namespaces beside its own.
 inline bool may_open_files_of(const std::vector<process_identity>& all) {

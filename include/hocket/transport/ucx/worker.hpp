@@ -10,7 +10,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/directory.hpp>
-#include <hocket/transport/ucx/process_identity.hpp>
+#include <hocket/transport/ucx/connection_way.hpp>
 #include <hocket/transport/ucx/send_buffer.hpp>
 #include <hocket/transport/ucx/status.hpp>
 #include <hocket/transport/ucx/workarounds/tcp_settings.hpp>
@@ -55,19 +55,22 @@ class spin_lock {
 class context {
  public:
   /// `ranks` and `ranks_on_host` guide UCX's choice of transports. `watches_memory`: whether UCX may use shared memory
-  /// for connections on which it must detect that the peer exits. Variables of the user take precedence over `way`.
-  context(int ranks, int ranks_on_host, bool watches_memory, connection_way way) {
+  /// for connections on which it must detect that the peer exits. Variables of the user take precedence over `how`.
+  context(int ranks, int ranks_on_host, bool watches_memory, const connection_settings& how) {
     if (failure lacks = too_few_descriptors()) raise(std::move(lacks));
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its configuration (UCX_* variables)");
     // Otherwise UCX does not use shared memory for connections with error handlers.
-    if (std::getenv("UCX_TLS") != nullptr) way = connection_way::network;  // the user has chosen
+    const bool chosen = std::getenv("UCX_TLS") != nullptr;
+    const connection_way way = chosen ? connection_way::network : how.way;
     const bool shares_memory =
         watches_memory && way != connection_way::loopback && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
     const bool connects = way != connection_way::memory && may_use({"tcp"}, {}) && has_interface();
     if (connects) {
       for (const setting& each : tcp_settings()) prefer(config, each.variable, each.name, each.value);
+      if (!how.families.empty())
+        prefer(config, "TCP_AF_PRIO", at_least(17) ? "TCP_AF_PRIO" : "AF_PRIO", how.families.c_str());
       // UCX must send a piece (see piece_format.hpp) as a whole.
       prefer(config, "TCP_TX_SEG_SIZE", at_least(17) ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
     }
@@ -83,7 +86,7 @@ class context {
            way == connection_way::memory     ? "^sysv,tcp"
            : way == connection_way::loopback ? "^sysv,posix"
                                              : "^sysv");
-    if (way == connection_way::loopback) prefer(config, "NET_DEVICES", "NET_DEVICES", "lo");
+    if (!chosen && !how.devices.empty()) prefer(config, "NET_DEVICES", "NET_DEVICES", how.devices.c_str());
     ucp_params_t wanted{};
     wanted.field_mask =
         UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
@@ -155,8 +158,8 @@ class context {
 /// Sends and receives. It has no thread and no wake-up: a waiting caller must call `progress`.
 class worker {
  public:
-  worker(int ranks, int ranks_on_host, bool watches_memory, connection_way way)
-      : context_(ranks, ranks_on_host, watches_memory, way) {
+  worker(int ranks, int ranks_on_host, bool watches_memory, const connection_settings& how)
+      : context_(ranks, ranks_on_host, watches_memory, how) {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
