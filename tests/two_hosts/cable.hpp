@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <random>
@@ -30,11 +31,13 @@ namespace two_hosts {
 /// Settings and counters of the cable, in memory that all processes share.
 struct cable_settings {
   static constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
 
   std::atomic<std::int64_t> packets_left{no_end};  ///< after this number, all packets are lost
   std::atomic<bool> plugged{true};                 ///< if false, the interface of the first host has no carrier
   std::atomic<std::int64_t> delay_microseconds{0};
   std::atomic<unsigned> lost_per_mille{0};
+  std::atomic<std::size_t> longest_packet{no_limit};  ///< longer ones are lost without a sign
   std::atomic<std::uint64_t> carried{0};
   std::atomic<std::uint64_t> lost{0};
 
@@ -114,7 +117,7 @@ class cable {
       if (bytes < 0 && errno == ENETDOWN) continue;  // reported once, when the interface goes down
       if (bytes <= 0) return;
       if (sender.sll_pkttype == PACKET_OUTGOING) continue;  // sent by this program
-      if (is_lost() || waiting_[from].size() >= longest_queue) {
+      if (is_lost(static_cast<std::size_t>(bytes)) || waiting_[from].size() >= longest_queue) {
         settings_.lost.fetch_add(1);
         continue;
       }
@@ -123,7 +126,20 @@ class cable {
     }
   }
 
-  bool is_lost() {
+  /// Returns the length of the packets of which the network would get what has been read: a header, and one packet or
+  /// several of equal length, which the kernel has not divided yet.
+  std::size_t packet_length(std::size_t bytes) const noexcept {
+    struct {  // as in <linux/virtio_net.h>, which C++ refuses
+      std::uint8_t flags, kind;
+      std::uint16_t header_bytes, segment_bytes, checksum_start, checksum_offset;
+    } found{};
+    std::memcpy(&found, room_.data(), sizeof found);
+    if (found.kind == 0) return bytes - sizeof found;
+    return std::size_t{found.header_bytes} + found.segment_bytes;
+  }
+
+  bool is_lost(std::size_t bytes) {
+    if (packet_length(bytes) > settings_.longest_packet.load()) return true;
     if (settings_.packets_left.load() != cable_settings::no_end && settings_.packets_left.fetch_sub(1) <= 0) {
       settings_.packets_left.store(0);
       return true;

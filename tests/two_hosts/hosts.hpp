@@ -4,14 +4,17 @@
 /// the kernel removes with their last process. A pair of virtual interfaces connects each host with the cable.
 #pragma once
 
+#include "support/catch.hpp"
 #include "two_hosts/cable.hpp"
 #include "ucx/ranks.hpp"
 
 #include <hocket/bootstrap/launch.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/socket.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -86,6 +89,16 @@ struct shape {
   int host_of(int rank) const noexcept { return rank < ranks_on[0] ? 0 : 1; }
 };
 
+/// The network of the two hosts. eth0 of both is connected by the cable.
+struct host_network {
+  std::string name = "IPv4";
+  /// Shell commands that each host runs as root before its interfaces start; $host is 1 or 2.
+  std::string set_up = "ip addr add 10.77.0.$host/24 dev eth0";
+  std::string store_host = "10.77.0.1";  ///< where rank 0 serves the store: an address or a name
+  bool has_second_link = false;          ///< eth1 of both hosts is connected too, by a link that never fails
+  int mtu = 1500;                        ///< longest packet of all these interfaces, and of the cable's
+};
+
 namespace detail {
 
 inline void need(bool fine, const char* what) {
@@ -109,22 +122,30 @@ inline void mount_own() {
   need(::mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) == 0, "mount /dev/shm");
 }
 
-inline std::string address_of(int host) { return "10.77.0." + std::to_string(host + 1); }
-
 /// Makes a pair of interfaces: `name` in this network namespace, eth0 in that of the process `owner`. Their indices
 /// differ, because otherwise the kernel takes a second longer to report to one that the other is up.
-inline void make_pair(const std::string& name, int host, pid_t owner) {
-  run_command("ip link add " + name + " index " + std::to_string(11 + host) +
-              " type veth peer name eth0 index 20 netns " + std::to_string(owner));
+inline void make_pair(const std::string& name, int host, pid_t owner, int mtu) {
+  const std::string packets = " mtu " + std::to_string(mtu);
+  run_command("ip link add " + name + " index " + std::to_string(11 + host) + packets +
+              " type veth peer name eth0 index 20 netns " + std::to_string(owner) + packets);
   run_command("ip link set " + name + " up");
 }
 
-inline void set_up_network(int host) {
-  run_command("ip link set lo up");
-  run_command("ip addr add " + address_of(host) + "/24 dev eth0");
-  run_command("ip link set eth0 up");
-  blackboard::wait_until([] { return hocket::bootstrap::detail::text_of("/sys/class/net/eth0/operstate") == "up\n"; },
-                         "the network did not start");
+inline void set_up_network(int host, const host_network& wanted) {
+  run_command("set -e; host=" + std::to_string(host + 1) + "; ip link set lo up; " + wanted.set_up +
+              "; for each in /sys/class/net/eth*; do ip link set ${each##*/} up; done");
+}
+
+/// Returns whether all interfaces that have a carrier are in operation, which the kernel reports up to a second later.
+inline bool network_works() {
+  const std::string all = "/sys/class/net/";
+  const auto waits = [&](const std::string& name) {
+    const bool has_carrier = hocket::bootstrap::detail::text_of(all + name + "/carrier") == "1\n";
+    const std::string state = hocket::bootstrap::detail::text_of(all + name + "/operstate");
+    return has_carrier && state != "up\n" && state != "unknown\n";
+  };
+  const std::vector<std::string> names = hocket::platform::list_directory(all);
+  return std::none_of(names.begin(), names.end(), waits);
 }
 
 /// Runs `body()` in a forked process, which ends with this one. Returns its status as a shell reports it.
@@ -154,7 +175,8 @@ int run_forked(Body body) {
 /// The cable, and the processes of both hosts.
 class laboratory {
  public:
-  laboratory(const shape& form, blackboard& board) : form_(form), board_(board) {}
+  laboratory(const shape& form, const host_network& wanted, blackboard& board)
+      : form_(form), network_(wanted), board_(board) {}
 
   /// Runs `body(world, findings, board)` on all ranks. Returns 0 if there were no failures; prints failures on stderr.
   template <class Body>
@@ -162,6 +184,7 @@ class laboratory {
     detail::separate(false);
     ::setpriority(PRIO_PROCESS, 0, -10);  // because ranks that wait keep all cores busy
     hocket::launch::detail::process_group hosts(hocket::launch::detail::output_handling::inherit);
+    std::array<pid_t, 2> owners{};
     for (int host = 0; host < 2; ++host) {
       hocket::platform::pipe_ends pipe = hocket::platform::make_pipe();
       hosts.start([&] {
@@ -169,9 +192,14 @@ class laboratory {
         return run_host(host, pipe.write, body, timeout);
       });
       pipe.write.reset();
-      pid_t owner = 0;
+      pid_t& owner = owners[static_cast<std::size_t>(host)];
       detail::need(::read(pipe.read.get(), &owner, sizeof owner) == sizeof owner, "start a host");
-      detail::make_pair(interfaces_[static_cast<std::size_t>(host)], host, owner);
+      detail::make_pair(interfaces_[static_cast<std::size_t>(host)], host, owner, network_.mtu);
+    }
+    if (network_.has_second_link) {
+      const std::string packets = " mtu " + std::to_string(network_.mtu);
+      detail::run_command("ip link add eth1 netns " + std::to_string(owners[0]) + packets +
+                          " type veth peer name eth1 netns " + std::to_string(owners[1]) + packets);
     }
     join(hosts);
     return hosts.result(0).succeeded() && hosts.result(1).succeeded() ? 0 : 1;
@@ -201,9 +229,10 @@ class laboratory {
     return detail::run_forked([&] {  // the first process of its namespace: all others end with it
       detail::mount_own();
       blackboard::wait_until([&] { return board_.connected.load(); }, "the cable was not connected");
-      detail::set_up_network(host);
+      detail::set_up_network(host, network_);
       board_.hosts_up.fetch_add(1);
       blackboard::wait_until([&] { return board_.hosts_up.load() == 2; }, "the other host did not start");
+      blackboard::wait_until(&detail::network_works, "the network did not start");
       hocket::launch::process_options options;
       options.capture_output = true;
       options.timeout = timeout;
@@ -228,7 +257,7 @@ class laboratory {
     where.ranks = form_.ranks();
     where.local_rank = local.rank;
     where.local_ranks = local.ranks;
-    where.address = detail::address_of(0);
+    where.address = network_.store_host;
     where.port = 29500;
     where.token = "two hosts";
     where.source = "test";
@@ -243,6 +272,7 @@ class laboratory {
 
   static constexpr std::array<const char*, 2> interfaces_{"left", "right"};
   const shape form_;
+  const host_network network_;
   blackboard& board_;
 };
 
@@ -269,15 +299,22 @@ inline const std::string& obstacle() {
   return found;
 }
 
+/// Returns whether a test must be skipped, and prints the reason.
+inline bool cannot_run() {
+  if (obstacle().empty()) return false;
+  WARN("skipped: no two hosts can be made here: " << obstacle());
+  return true;
+}
+
 /// Runs `body(world, findings, board)` on each rank of two hosts. Returns a description of the failures, empty if none.
 template <class Body>
-std::string run(const shape& form, Body body, std::chrono::nanoseconds timeout = 80s) {
+std::string run(const shape& form, Body body, std::chrono::nanoseconds timeout = 80s, const host_network& wanted = {}) {
   const shared_blackboard board;
   hocket::launch::process_options options;
   options.capture_output = true;
   options.timeout = timeout + 10s;
   const auto results = hocket::launch::run_processes(
-      1, [&](const ucx_test::world&) { return laboratory(form, *board).run(body, timeout); }, options);
+      1, [&](const ucx_test::world&) { return laboratory(form, wanted, *board).run(body, timeout); }, options);
   const std::string text = hocket::launch::describe_failures(results);
   if (text.empty()) std::fputs(results[0].output.c_str(), stdout);
   return text;

@@ -37,12 +37,6 @@ void report(const communicator& comm, const char* format, Values... values) {
   if (comm.rank() == 0) std::printf(format, values...);
 }
 
-bool cannot_run() {
-  if (obstacle().empty()) return false;
-  WARN("skipped: no two hosts can be made here: " << obstacle());
-  return true;
-}
-
 void check_collectives(const communicator& comm, findings& found) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const auto rank = static_cast<std::size_t>(comm.rank());
