@@ -9,6 +9,7 @@
 #include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +21,10 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -33,6 +37,30 @@ constexpr route by_default{"what start-up finds", nullptr, true, nullptr, nullpt
 bool with_own_shm(unsigned long flags, const char* options) {
   return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount("none", "/dev/shm", "tmpfs", flags, options) == 0;
+}
+
+/// A mount namespace whose /dev has the usual devices, but no directory for shared memory.
+bool without_shm() {
+  const auto add = [](const char* name, unsigned minor) {
+    return ::mknod(name, S_IFCHR | 0666, makedev(1, minor)) == 0;
+  };
+  return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", "/dev", "tmpfs", 0, "") == 0 && add("/dev/null", 3) && add("/dev/zero", 5) &&
+         add("/dev/urandom", 9);
+}
+
+/// Makes a PID namespace, in which this process continues as a copy. The process before waits for the copy, and ends as
+/// it does.
+bool in_own_pid_namespace(bool mounts_proc) {
+  if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
+  std::fflush(nullptr);
+  if (const pid_t copy = ::fork(); copy != 0) {
+    int status = 0;
+    while (copy > 0 && ::waitpid(copy, &status, 0) < 0 && errno == EINTR) {}
+    ::_exit(copy > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 125);
+  }
+  return !mounts_proc || (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                          ::mount("proc", "/proc", "proc", 0, nullptr) == 0);
 }
 
 /// What one rank does before it connects. Returns false if it has not the rights for that.
@@ -54,10 +82,14 @@ constexpr condition conditions[] = {
     {"an empty /dev/shm of each rank", [](int) { return with_own_shm(0, ""); }, true},
     {"a read-only /dev/shm", [](int) { return with_own_shm(MS_RDONLY, ""); }, false},
     {"a /dev/shm of 64 KiB", [](int) { return with_own_shm(0, "size=64k"); }, false},
+    {"no /dev/shm", [](int) { return without_shm(); }, false},
+    {"PID namespaces", [](int) { return in_own_pid_namespace(true); }, false},
+    {"PID namespaces with the /proc of the host", [](int) { return in_own_pid_namespace(false); }, false},
     {"no pidfd_open", [](int) { return hocket_test::refuse_system_call(SYS_pidfd_open); }, true},
     {"no process_vm_readv", [](int) { return hocket_test::refuse_system_call(SYS_process_vm_readv, EPERM); }, true},
     {"no memfd_create", [](int) { return hocket_test::refuse_system_call(SYS_memfd_create); }, true},
     {"no membarrier", [](int) { return hocket_test::refuse_system_call(SYS_membarrier, EPERM); }, true},
+    {"no futex between processes", [](int) { return hocket_test::refuse_futex_between_processes(); }, true},
 };
 
 constexpr int no_rights = 77;
