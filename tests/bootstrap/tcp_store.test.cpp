@@ -60,6 +60,21 @@ TEST_CASE("exchange gives every rank the blobs of all ranks, over TCP") {
   }
 }
 
+TEST_CASE("a rank knows by which addresses it has reached the store, except rank 0, which needs no network for that") {
+  const tcp_place place(2);
+  std::vector<bootstrap::store_connection> connections(2);
+  const auto outcomes = as_ranks(first_ranks(2), [&](int rank, outcome& mine) {
+    tcp_store store(place.options(rank), within(5s));
+    connections[static_cast<std::size_t>(rank)] = store.connection();
+    mine.all = exchange(store, "end", rank, 2, {}, within(5s));
+  });
+  for (const outcome& each : outcomes) CHECK_FALSE(each.cause);
+  CHECK_FALSE(connections[0].local);
+  CHECK_FALSE(connections[0].remote);
+  CHECK(connections[1].local.text() == "127.0.0.1");
+  CHECK(connections[1].remote.text() == "127.0.0.1");
+}
+
 TEST_CASE("get waits for set, a later set replaces the value, and add returns the new sum") {
   const tcp_place place(3);
   std::atomic<std::int64_t> sum{0};
