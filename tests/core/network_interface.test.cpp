@@ -32,9 +32,9 @@ TEST_CASE("an IP address has one form, also if a socket of IPv6 shows an address
   CHECK(address_in_socket("::ffff:10.0.0.1") == address_in_socket("10.0.0.1"));
   CHECK_FALSE(address_in_socket("fd00::1") == address_in_socket("fd00::2"));
   CHECK_FALSE(hocket::platform::ip_address_in(nullptr));
-  sockaddr local{};
-  local.sa_family = AF_UNIX;
-  CHECK_FALSE(hocket::platform::ip_address_in(&local));
+  sockaddr_storage local{};
+  local.ss_family = AF_UNIX;
+  CHECK_FALSE(hocket::platform::ip_address_in(reinterpret_cast<const sockaddr*>(&local)));
   CHECK(hocket::platform::ip_address().text().empty());
 }
 

@@ -205,9 +205,9 @@ class start_up {
     return first_report(cause);
   }
 
-  /// Returns the same failure on all ranks, so that no rank leaves before the others know it: that of the first rank whose
-  /// failure is not `timeout`, which may be a consequence. `context` has the rank and its peer. A rank that has lost a peer
-  /// returns at once: the store informs the others.
+  /// Returns the same failure on all ranks, so that no rank leaves before the others know it: that of the first rank
+  /// whose failure is not `timeout`, which may be a consequence. `context` has the rank and its peer. A rank that has
+  /// lost a peer returns at once: the store informs the others.
   failure first_report(const failure& own) {
     if (own.code == errc::peer_lost) return own;
     bootstrap::blob mine;
