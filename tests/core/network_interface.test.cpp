@@ -40,8 +40,8 @@ TEST_CASE("an IP address has one form, also if a socket of IPv6 shows an address
 
 TEST_CASE("the addresses of this machine are those that other hosts could reach") {
   for (const auto& each : hocket::platform::own_interface_addresses()) {
-    INFO(each.interface << ' ' << each.address.text());
-    CHECK(::if_nametoindex(each.interface.c_str()) != 0);
+    INFO(each.interface_name << ' ' << each.address.text());
+    CHECK(::if_nametoindex(each.interface_name.c_str()) != 0);
     CHECK(each.address.text().rfind("127.", 0) == std::string::npos);
     CHECK(each.address.text() != "::1");
     CHECK(each.address.text().rfind("fe80:", 0) == std::string::npos);

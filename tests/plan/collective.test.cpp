@@ -43,6 +43,20 @@ std::string title(const plan::any_algorithm& p, int ranks) {
          std::to_string(p.collective().root);
 }
 
+/// Returns whether an action moves more than one slot of scratch.
+bool moves_several_slots(const plan::any_algorithm& p, int ranks) {
+  const plan::listed all = plan::materialise(p, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (unsigned lane = 0; lane < p.shape(ranks).lanes; ++lane) {
+      for (const plan::action& each : all.lane(rank, lane)) {
+        const bool has_slots = each.from == plan::region::scratch || each.to == plan::region::scratch;
+        if (has_slots && each.count > 1) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("every plan is proven for 1 to 64 ranks: out of place, in place and mixed") {
@@ -75,6 +89,17 @@ TEST_CASE("plans compute correct results under random schedules, eager and rende
       INFO(title(p, ranks));
       CHECK(hocket_test::first_fault(plan::materialise(p, ranks), 2, false) == "");
       CHECK(hocket_test::first_fault(plan::materialise(plan::for_in_place(p), ranks), 2, true) == "");
+    });
+  }
+}
+
+TEST_CASE("plans with blocks that move several slots of scratch in one action claim that blocks have equal lengths") {
+  for (const int ranks : {1, 2, 3, 5, 7, 8, 16}) {
+    for_every_plan(ranks, [&](const auto& p) {
+      INFO(title(p, ranks));
+      const bool may_have_lengths = p.collective().blocks(ranks) > 1;
+      if (may_have_lengths && moves_several_slots(p, ranks)) CHECK(p.shape(ranks).equal_blocks);
+      if (ranks == 16) CHECK(p.shape(ranks).equal_blocks == (may_have_lengths && moves_several_slots(p, ranks)));
     });
   }
 }

@@ -77,7 +77,7 @@ inline ip_address remote_ip_address(int socket) noexcept {
 
 /// One address of a network interface; an interface can have several.
 struct interface_address {
-  std::string interface;  ///< "eth0"
+  std::string interface_name;  ///< "eth0"
   ip_address address;
 };
 

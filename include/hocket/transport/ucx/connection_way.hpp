@@ -82,7 +82,7 @@ inline void append_way_by_store(int rank, const std::vector<process_identity>& p
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const auto* const found = interface_to_others(static_cast<int>(i), processes, networks);
     if (found == nullptr) return;
-    if (i == static_cast<std::size_t>(rank)) result.devices = found->interface;
+    if (i == static_cast<std::size_t>(rank)) result.devices = found->interface_name;
     four = four && found->address.family == AF_INET;
     six = six && found->address.family == AF_INET6;
   }

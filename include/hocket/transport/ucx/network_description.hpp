@@ -40,7 +40,7 @@ struct network_description {
   std::string text() const {
     std::string result;
     for (const auto& each : addresses)
-      hocket::detail::append(result, {result.empty() ? "" : ", ", each.interface, " ", each.address.text()});
+      hocket::detail::append(result, {result.empty() ? "" : ", ", each.interface_name, " ", each.address.text()});
     return result.empty() ? "no interface but loopback" : result;
   }
 };
@@ -80,8 +80,8 @@ inline bootstrap::blob encode_network(const network_description& what) {
   detail::append_address(out, what.to_store.remote);
   for (const auto& each : what.addresses) {
     detail::append_address(out, each.address);
-    bootstrap::detail::append_integer(out, static_cast<std::uint8_t>(each.interface.size()));
-    bootstrap::detail::append_bytes(out, bootstrap::text_bytes(each.interface));
+    bootstrap::detail::append_integer(out, static_cast<std::uint8_t>(each.interface_name.size()));
+    bootstrap::detail::append_bytes(out, bootstrap::text_bytes(each.interface_name));
   }
   return out;
 }
@@ -95,7 +95,7 @@ inline bool decode_network(bootstrap::byte_view bytes, network_description& resu
   while (reader.ok() && reader.left() > 0) {
     platform::interface_address each;
     each.address = detail::read_address(reader);
-    each.interface = bootstrap::blob_text(reader.bytes(reader.integer<std::uint8_t>()));
+    each.interface_name = bootstrap::blob_text(reader.bytes(reader.integer<std::uint8_t>()));
     result.addresses.push_back(std::move(each));
   }
   return reader.ok();
