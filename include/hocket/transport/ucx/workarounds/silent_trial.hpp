@@ -13,7 +13,10 @@
 #include <cstdarg>
 #include <cstdlib>
 
+#pragma push_macro("signals")  // of Qt; a member of UCX has this name
+#undef signals
 #include <ucs/debug/log_def.h>
+#pragma pop_macro("signals")
 
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
