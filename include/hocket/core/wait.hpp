@@ -80,7 +80,8 @@ inline failure take_ended(request& ended) {
   std::error_code code;
   ended.wait(code);
   failure cause = ended.error();
-  if (code != errc::concurrent_use) ended = {};
+  if (code == errc::concurrent_use) return cause;  // it continues
+  const request over = std::move(ended);
   return cause;
 }
 
