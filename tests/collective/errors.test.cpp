@@ -112,7 +112,7 @@ TEST_CASE("invalid arguments are refused, and the communicator stays usable") {
     check_refused(me, "out has 100 elements; the sum of counts is 15",
                   [&] { hocket::gather_v(comm, five, many, hocket::counts{counts}, own); });
     check_refused(me, "out has 6 elements; the count of this rank is 5",
-                  [&] { hocket::scatter_v(comm, many, six, hocket::counts{counts}, own); });
+                  [&] { hocket::scatter_v(comm, all.first(15), six, hocket::counts{counts}, own); });
     check_refused(me, "moves several blocks together", [&] {
       hocket::gather_v(comm, five, all.first(15), hocket::counts{counts}, own, hocket::with(hocket::binomial));
     });

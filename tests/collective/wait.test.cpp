@@ -138,7 +138,6 @@ TEST_CASE("if operations fail, wait_all ends all of them and reports the first, 
       me.check(code == hocket::errc::aborted, "the code of wait_all");
       me.check(hocket::wait_any(requests, code) == 0 && !code, "the first has not failed");
       me.check(hocket::wait_any(requests, code) == 1 && code == hocket::errc::aborted, "the second has failed");
-      me.expect(hocket::errc::aborted, [&] { start_sum(comms[1], sums[1]).wait(); });
       hocket::wait_all(requests);
     } else {
       hocket::wait_all(requests[2], requests[1], requests[0]);

@@ -117,16 +117,16 @@ TEST_CASE("flight recorder: a record has the name of a plan that has been destro
   for (const bool is_async : {false, true}) {
     for (const std::size_t size : {1U, 1000U}) {  // short enough to run without an operation state, and longer
       on_ranks(2, [&](thread_rank& me) {
+        const std::vector<float> in(size, 1.0F);
+        std::vector<float> out(size);
         {
           const plan::listed own = named("a plan whose name owns memory", 2);
           const auto how = hocket::with(hocket::algorithm(own));
-          std::vector<float> data(size, 1.0F);
-          if (is_async) hocket::all_reduce_async(me.comm(), hocket::in_place(data), std::plus<>{}, how).wait();
-          if (!is_async) hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, how);
+          if (is_async) hocket::all_reduce_async(me.comm(), in, out, std::plus<>{}, how).wait();
+          if (!is_async) hocket::all_reduce(me.comm(), in, out, std::plus<>{}, how);
         }
         const plan::listed next = named("the plan of another call", 2);  // replaces the plan that is remembered
-        std::vector<float> data(size, 1.0F);
-        hocket::all_reduce(me.comm(), hocket::in_place(data), std::plus<>{}, hocket::with(hocket::algorithm(next)));
+        hocket::all_reduce(me.comm(), in, out, std::plus<>{}, hocket::with(hocket::algorithm(next)));
         const std::string text = hocket::flight_record(me.comm());
         me.check(count_of(text, "\"plan\":\"a plan whose name owns memory\"") == 1, text);
       });
