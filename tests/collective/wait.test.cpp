@@ -139,8 +139,10 @@ TEST_CASE("if operations fail, wait_all ends all of them and reports the first, 
       me.check(hocket::wait_any(requests, code) == 0 && !code, "the first has not failed");
       me.check(hocket::wait_any(requests, code) == 1 && code == hocket::errc::aborted, "the second has failed");
       hocket::wait_all(requests);
+      hocket::barrier(me.comm());
     } else {
       hocket::wait_all(requests[2], requests[1], requests[0]);
+      hocket::barrier(me.comm());  // from here on, the other rank has been aborted
       me.expect(hocket::errc::aborted, [&] { start_sum(comms[1], sums[1]).wait(); });
     }
     me.check(sums[0].out == 0 && sums[2].out == 0, "the others have not failed");
