@@ -61,17 +61,21 @@ failure wait_for_all(std::size_t count, const At& at) {
   return first;
 }
 
-/// Waits until one of the requests that are not empty has ended. Returns its index, or `count` if all are empty.
+/// Waits until one of the requests that are not empty has ended. Returns its index; if none can be driven, the first that
+/// another thread prevents; `count` if all are empty.
 template <class At>
 std::size_t wait_for_any(std::size_t count, const At& at) {
   for (;;) {
     bool is_any_pending = false;
+    std::size_t refused = count;
     for (std::size_t i = 0; i < count; ++i) {
       if (at(i).is_empty()) continue;
-      if (is_settled(at(i))) return i;
-      is_any_pending = true;
+      if (at(i).test()) return i;
+      const bool is_refused = static_cast<bool>(at(i).error());
+      if (is_refused && refused == count) refused = i;
+      is_any_pending = is_any_pending || !is_refused;
     }
-    if (!is_any_pending) return count;
+    if (!is_any_pending) return refused;
   }
 }
 
@@ -108,8 +112,8 @@ void wait_all(Requests&... requests) {
 }
 
 /// Waits until one of the operations has ended, and returns the index of its request, which is empty then: in a loop,
-/// each request is returned once, in the order in which operations end on this rank. Returns `requests.size()` if all
-/// requests are empty. If the operation has failed, throws its failure instead. Drives all communicators meanwhile.
+/// each request is returned once. Returns `requests.size()` if all requests are empty. Fails with `concurrent_use`, and
+/// leaves the request as it is, only if other threads use the communicators of all operations. If the operation has failed, throws its failure instead. Drives all communicators meanwhile.
 inline std::size_t wait_any(std::span<request> requests) {
   const auto at = [&](std::size_t i) -> request& { return requests[i]; };
   const std::size_t found = detail::wait_for_any(requests.size(), at);

@@ -138,7 +138,7 @@ struct shape {
   bool peer_pointers = false;                              ///< uses load, load_reduce, push, signal or wait
   combination_order order = combination_order::any_order;  ///< the strongest order that the plan guarantees
   rank_symmetry symmetry = rank_symmetry::none;            ///< how the ranks' actions correspond to each other
-  bool equal_blocks = false;                               ///< an action moves several slots of scratch, see below
+  bool equal_blocks = false;                               ///< an action moves several slots of scratch
 };
 
 /// The most ranks for which the plans of plan/collective/ are defined: sums of two ranks fit in an `int`.

@@ -17,7 +17,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// Most connections that a rank makes for the trial, beside those to its neighbours. With one rank on each host, pairs of
+/// Most connections that a rank makes for the trial, besides those to its neighbours. With one rank on each host, pairs of
 /// up to 64 hosts are complete, with eight ranks those of up to 512 hosts; of more hosts, evenly spaced ones are tried.
 inline constexpr std::size_t most_trials = 32;
 
