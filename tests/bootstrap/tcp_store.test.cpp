@@ -156,6 +156,33 @@ TEST_CASE("a missing rank 0 is named, with its address") {
   CHECK(outcomes[0].seconds.count() < 1);
 }
 
+TEST_CASE("rank 0 is gone only if its port was open and refuses connections, not if no route leads to it") {
+  tcp_place place(2);
+  place.close();
+  struct {
+    const char* host;
+    bool was_open;
+    errc expected;
+    const char* stated;
+  } const cases[] = {
+      {"127.0.0.1", false, errc::timeout, "Connection refused"},
+      {"127.0.0.1", true, errc::peer_lost, "is closed now"},
+      {"255.255.255.255", false, errc::timeout, "Network is unreachable"},  // no TCP leads to a broadcast address
+      {"255.255.255.255", true, errc::timeout, "Network is unreachable"},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.host, each.was_open);
+    const auto outcomes = as_ranks({1}, [&](int rank, outcome&) {
+      auto how = place.options(rank);
+      how.host = each.host;
+      how.open = each.was_open;
+      tcp_store store(how, within(100ms));
+    });
+    CHECK(outcomes[0].cause.code == each.expected);
+    CHECK(contains(outcomes[0].cause.reason, each.stated));
+  }
+}
+
 TEST_CASE("a rank that leaves before the others have finished is reported long before the deadline") {
   const tcp_place place(3);
   const auto outcomes = as_ranks({0, 1, 2}, [&](int rank, outcome&) {

@@ -227,7 +227,7 @@ class tcp_store {
     } else {
       cause = platform::connect_to(options_.host, options_.port, limit, socket_);
     }
-    closed_ = cause.code == errc::unreachable;
+    closed_ = platform::is_refused(cause);
     if (cause) return cause;
     detail::hello greeting;
     greeting.rank = options_.rank;

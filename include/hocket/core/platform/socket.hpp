@@ -145,6 +145,11 @@ inline failure connect_to(const std::string& host, std::uint16_t port, const wai
   return cause;
 }
 
+/// Returns whether `cause`, from `connect_to`, states that no process listens there.
+inline bool is_refused(const failure& cause) {
+  return cause.code == errc::unreachable && cause.reason == system_failure("cannot connect", ECONNREFUSED).reason;
+}
+
 /// Sends all of `bytes`.
 inline failure send_all(int socket, std::span<const std::byte> bytes, const wait_limit& limit) {
   while (!bytes.empty()) {

@@ -111,8 +111,7 @@ class start_up {
       if (found.code == errc::peer_lost) break;
     }
     const int reporter = found.context.rank, peer = found.context.peer;
-    if (reporter >= 0 && peer >= 0 && ways.back().way == connection_way::network)
-      found.reason += advice(reporter, peer);
+    if (reporter >= 0 && peer >= 0) found.reason += advice(ways.back().way, reporter, peer);
     if (reporter >= 0 && reporter != world_.rank) found.context.peer = reporter;
     found.context.operation = "connect";
     found.context.rank = world_.rank;
@@ -125,10 +124,10 @@ class start_up {
   failure try_way(const connection_settings& how, std::size_t ways_left, const transport::exchange_function& exchange,
                   std::shared_ptr<domain>& through) {
     std::optional<silent_trial> silent;
-    if (how.way == connection_way::network) silent.emplace();
+    if (how.way != connection_way::memory) silent.emplace();
     failure cause;
     through = domain::join(world_.rank, identities_, how, exchange, cause);
-    if (!cause) cause = how.way == connection_way::memory ? try_neighbour(*through) : try_network(through, ways_left);
+    if (!cause) cause = how.way == connection_way::memory ? try_neighbour(*through) : try_messages(through, ways_left);
     if (cause) through.reset();
     return cause;
   }
@@ -187,10 +186,10 @@ class start_up {
     return first_report(cause);
   }
 
-  /// Exchanges messages with other ranks over the network, and returns the first failure of a rank, on all ranks.
-  failure try_network(std::shared_ptr<domain>& through, std::size_t ways_left) {
-    // A lost packet of a connection attempt is repeated after one second, a second one after three.
-    constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(3500);
+  /// Exchanges messages with other ranks, and returns the first failure of a rank, on all ranks.
+  failure try_messages(std::shared_ptr<domain>& through, std::size_t ways_left) {
+    // A lost packet of a connection attempt is repeated after 1 s, and again after 3, 7 and 15 s.
+    const std::chrono::nanoseconds longest = std::chrono::milliseconds(ways_left > 1 ? 3500 : 15'500);
     const auto share = until_.left() / static_cast<std::int64_t>(ways_left + 1);
     const wait_limit limit(deadline::after(std::min(longest, std::chrono::nanoseconds(share))), stop_);
     const auto begin = deadline::clock::now();
@@ -230,8 +229,11 @@ class start_up {
     return first;
   }
 
-  /// Describes the interfaces of both sides, and the remedy, after the trial between two ranks has failed.
-  std::string advice(int rank, int peer) const {
+  /// Describes the interfaces of both sides, and the remedy, after two ranks have failed to connect by this way.
+  std::string advice(connection_way way, int rank, int peer) const {
+    if (way == connection_way::memory) return {};
+    if (way == connection_way::loopback)
+      return "; ranks of one host that can't share memory need its loopback interface: `ip link set lo up`";
     const auto interfaces = [&](int of) { return networks_[index(of)].text(); };
     return hocket::detail::concat({"; rank ", rank, " has ", interfaces(rank), "; rank ", peer, " has ",
                                    interfaces(peer), "; ", variable_text("UCX_NET_DEVICES"),

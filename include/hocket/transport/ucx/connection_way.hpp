@@ -104,7 +104,7 @@ inline std::vector<connection_settings> ways_to_connect(int rank, const std::vec
   if (one_host && all_have([&](const auto& each) { return first.can_watch(each) && first.may_share_memory(each); }))
     ways.push_back({connection_way::memory});
   if (one_host && all_have([&](const auto& each) { return first.same_network(each); })) {
-    ways.push_back({connection_way::loopback, "lo", "", "without shared memory"});
+    ways.push_back({connection_way::loopback, "lo", "", "by the loopback interface"});
     return ways;
   }
   const bool chosen =

@@ -165,7 +165,9 @@ class worker {
     wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     std::vector<tcp_address> others;
     for (const tcp_socket& each : listening_sockets()) others.push_back(each.local_address);
-    check(ucp_worker_create(context_.get(), &wanted, &handle_), "UCX can't create a worker");
+    const bool has_proc = ::access("/proc/self", F_OK) == 0;
+    check(ucp_worker_create(context_.get(), &wanted, &handle_),
+          has_proc ? "UCX can't create a worker" : "UCX can't create a worker, perhaps because /proc is not mounted");
     for (const tcp_socket& each : listening_sockets()) {
       if (contains(others, each.local_address)) continue;
       each.set_close_on_exec();
