@@ -150,10 +150,6 @@ if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
             -D "scratch=${CMAKE_CURRENT_BINARY_DIR}/cuda_size" -D "architectures=${CMAKE_CUDA_ARCHITECTURES}"
             -P "${CMAKE_CURRENT_SOURCE_DIR}/repository/cuda_size.cmake"
   )
-  set(tier full)
-  if(HOCKET_NIGHTLY) # compiles for more architectures
-    set(tier nightly)
-  endif()
-  hocket_describe_test(repository/cuda_size LABELS repository cuda TIER ${tier} COST thread)
-  hocket_describe_test(repository/cuda_include_cost LABELS repository cuda COST machine)
+  hocket_describe_test(repository/cuda_size LABELS repository cuda TIER nightly COST thread)
+  hocket_describe_test(repository/cuda_include_cost LABELS repository cuda TIER nightly COST machine)
 endif()
