@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Ranks of one host that share less than usual: other namespaces, users and limits, as in containers, and without some
-/// system calls. They connect by another way, and no port is open beyond the loopback interface.
+/// system calls. They connect by another way, no port is open beyond the loopback interface, and a killed rank is named.
 #include "support/catch.hpp"
 #include "support/system_call_filter.hpp"
 #include "ucx/ranks.hpp"
 
 #include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -49,16 +56,19 @@ bool without_shm() {
          add("/dev/urandom", 9);
 }
 
-/// Makes a PID namespace, in which this process continues as a copy. The process before waits for the copy, and ends as
-/// it does.
-bool in_own_pid_namespace(bool mounts_proc) {
-  if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
+/// Continues as a copy of this process, which waits for the copy and ends with its status, as a shell reports it.
+bool continue_as_copy() {
   std::fflush(nullptr);
-  if (const pid_t copy = ::fork(); copy != 0) {
-    int status = 0;
-    while (copy > 0 && ::waitpid(copy, &status, 0) < 0 && errno == EINTR) {}
-    ::_exit(copy > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 125);
-  }
+  const pid_t copy = ::fork();
+  if (copy == 0) return true;
+  int status = 125 << 8;
+  while (copy > 0 && ::waitpid(copy, &status, 0) < 0 && errno == EINTR) {}
+  ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+/// Continues in a PID namespace, but not as its first process, which could not kill itself.
+bool in_own_pid_namespace(bool mounts_proc) {
+  if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0 || !continue_as_copy() || !continue_as_copy()) return false;
   return !mounts_proc || (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                           ::mount("proc", "/proc", "proc", 0, nullptr) == 0);
 }
@@ -93,6 +103,42 @@ constexpr condition conditions[] = {
 };
 
 constexpr int no_rights = 77;
+constexpr int rank_count = 3;
+
+using clock = std::chrono::steady_clock;
+
+/// Points in time, in memory that all ranks share.
+struct kill_times {
+  std::atomic<clock::rep> killed{0};
+  std::atomic<clock::rep> noticed[rank_count] = {};
+};
+
+class shared_kill_times {
+ public:
+  shared_kill_times()
+      : memory_(::mmap(nullptr, sizeof(kill_times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    REQUIRE(memory_ != MAP_FAILED);
+    new (memory_) kill_times;
+  }
+  shared_kill_times(const shared_kill_times&) = delete;
+  shared_kill_times& operator=(const shared_kill_times&) = delete;
+  ~shared_kill_times() { ::munmap(memory_, sizeof(kill_times)); }
+
+  kill_times& operator*() const noexcept { return *static_cast<kill_times*>(memory_); }
+
+  /// Returns the longest time in which a rank other than `victim` has noticed the kill.
+  std::chrono::duration<double> longest(int victim) const {
+    clock::duration result{0};
+    for (int rank = 0; rank < rank_count; ++rank) {
+      const kill_times& found = **this;
+      if (rank != victim) result = std::max(result, clock::duration(found.noticed[rank] - found.killed));
+    }
+    return result;
+  }
+
+ private:
+  void* const memory_;
+};
 
 bool is_on_loopback(const hocket::ucx::tcp_address& address) {
   return address.family == AF_INET && address.host[0] == 127;
@@ -107,37 +153,76 @@ void use_all(communicator& comm, findings& found) {
   found.equal(theirs.back(), previous, "message of the previous rank");
 }
 
+void check_own_ports(const condition& special, findings& found) {
+  for (const auto& socket : hocket::ucx::own_tcp_sockets()) {
+    if (!socket.is_listening) continue;
+    found.expect(!special.shares_memory, "a port is open although memory is shared");
+    found.expect(is_on_loopback(socket.local_address), "a port is open beyond the loopback interface");
+  }
+}
+
+/// Kills the victim while the others wait for it in a call; these must name it.
+void lose(int victim, communicator& comm, findings& found, kill_times& when) {
+  hocket::barrier(comm);
+  if (comm.rank() == victim) {
+    std::this_thread::sleep_for(20ms);  // until the others sleep
+    when.killed = clock::now().time_since_epoch().count();
+    ::kill(::getpid(), SIGKILL);
+  }
+  const auto cause =
+      found.fails(hocket::errc::peer_lost, "a barrier without the killed rank", [&] { hocket::barrier(comm); });
+  when.noticed[comm.rank()] = clock::now().time_since_epoch().count();
+  found.equal(cause.context.peer, victim, "rank named by the error");
+}
+
+/// Connects, uses the communicator, and loses `victim`. Returns the status of the process.
+int run_condition(const world& where, const condition& special, int victim, kill_times& when) {
+  findings found("rank " + std::to_string(where.rank) + " with " + special.name);
+  use(by_default);
+  if (!special.prepare(where.rank)) return no_rights;
+  try {
+    auto comm = hocket::ucx::connect(where, {.timeout = 20s});
+    use_all(comm, found);
+    found.equal(has_windows(comm), special.shares_memory, "whether ranks share memory");
+    check_own_ports(special, found);
+    lose(victim, comm, found, when);
+  } catch (const std::exception& cause) {
+    found.expect(false, cause.what());
+  }
+  return found.any() ? 1 : 0;
+}
+
+/// Returns whether the ranks had the rights for the condition.
+bool check_condition(const condition& special, int victim) {
+  INFO(special.name << ", and rank " << victim << " is killed");
+  const shared_kill_times when;
+  auto results = hocket::launch::run_processes(
+      rank_count, [&](const world& where) { return run_condition(where, special, victim, *when); },
+      {.capture_output = true, .timeout = 60s, .directory = {}});
+  const bool has_rights =
+      std::none_of(results.begin(), results.end(), [](const auto& each) { return each.exit_code == no_rights; });
+  if (!has_rights) {
+    std::printf("skipped: ranks with %s, because this user has not the rights\n", special.name);
+    return false;
+  }
+  auto& lost = results[static_cast<std::size_t>(victim)];
+  CHECK((lost.signal == SIGKILL || lost.exit_code == 128 + SIGKILL));
+  lost = {};
+  lost.exit_code = 0;
+  CHECK(describe_failures(results) == "");
+  const auto longest = when.longest(victim);
+  CHECK(longest < 1s);
+  std::printf("%s: rank %d named after %.1f ms\n", special.name, victim, 1000 * longest.count());
+  return true;
+}
+
 }  // namespace
 
-TEST_CASE("ranks of one host connect whatever they share, and open ports on the loopback interface at most") {
+TEST_CASE("ranks of one host connect whatever they share, open no port to others, and name a killed rank within 1 s") {
+  const int kills = std::getenv("HOCKET_SOAK_MOMENTS") == nullptr ? 1 : rank_count;
+  int victim = 0;  // another one for each condition
   for (const condition& each : conditions) {
-    INFO(each.name);
-    const auto results = hocket::launch::run_processes(
-        3,
-        [&](const world& where) {
-          findings found("rank " + std::to_string(where.rank) + " with " + each.name);
-          use(by_default);
-          if (!each.prepare(where.rank)) return no_rights;
-          try {
-            auto comm = hocket::ucx::connect(where, {.timeout = 20s});
-            use_all(comm, found);
-            found.equal(has_windows(comm), each.shares_memory, "whether ranks share memory");
-            for (const auto& socket : hocket::ucx::own_tcp_sockets()) {
-              if (!socket.is_listening) continue;
-              found.expect(!each.shares_memory, "a port is open although memory is shared");
-              found.expect(is_on_loopback(socket.local_address), "a port is open beyond the loopback interface");
-            }
-            hocket::barrier(comm);
-          } catch (const std::exception& cause) {
-            found.expect(false, cause.what());
-          }
-          return found.any() ? 1 : 0;
-        },
-        {.capture_output = true, .timeout = 60s, .directory = {}});
-    if (results[0].exit_code == no_rights || results[1].exit_code == no_rights) {
-      std::printf("skipped: ranks with %s, because this user has not the rights\n", each.name);
-      continue;
-    }
-    CHECK(describe_failures(results) == "");
+    bool has_rights = true;
+    for (int i = 0; i < kills && has_rights; ++i) has_rights = check_condition(each, victim++ % rank_count);
   }
 }
