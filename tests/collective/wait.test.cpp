@@ -10,11 +10,13 @@
 #include <hocket/core/wait.hpp>
 #include <hocket/group/split.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <set>
 #include <span>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,23 @@ std::vector<hocket::local::communicator> copies_of(const hocket::local::communic
   for (int i = 0; i < count; ++i) all.push_back(hocket::split(comm, hocket::color{0}, hocket::key{comm.rank()}));
   return all;
 }
+
+/// A sum that stays in the call of one rank until it may continue.
+struct gate {
+  std::atomic<bool> entered{false};
+  std::atomic<bool> is_open{false};
+};
+struct gated_plus {
+  gate* at;  ///< null: does not wait
+
+  int operator()(int a, int b) const {
+    if (at != nullptr) {
+      at->entered = true;
+      while (!at->is_open) std::this_thread::yield();
+    }
+    return a + b;
+  }
+};
 
 }  // namespace
 
@@ -71,7 +90,17 @@ TEST_CASE("wait_all takes requests one by one, empty ones, and none") {
     hocket::wait_all(a, none, b);
     me.check(first.out == 2 && second.out == 4, "wrong sums");
     hocket::wait_all(none);
+    hocket::wait_all();
     hocket::wait_all(std::span<hocket::request>());
+    std::error_code code = hocket::errc::timeout;
+    hocket::wait_all(a, b, none, code);
+    me.check(!code, "the code of success");
+    code = hocket::errc::timeout;
+    hocket::wait_all(std::span<hocket::request>(), code);
+    me.check(!code, "the code of an empty list");
+    code = hocket::errc::timeout;
+    me.check(hocket::wait_any(std::span<hocket::request>(), code) == 0 && !code, "any of an empty list, with a code");
+    me.check(hocket::wait_any(std::span<hocket::request>()) == 0, "any of an empty list");
     me.check(none.is_empty() && !a.is_empty(), "empty");
   });
 }
@@ -136,6 +165,9 @@ TEST_CASE("if operations fail, wait_all ends all of them and reports the first, 
       std::error_code code;
       hocket::wait_all(requests, code);
       me.check(code == hocket::errc::aborted, "the code of wait_all");
+      code.clear();
+      hocket::wait_all(requests[0], requests[1], requests[2], code);
+      me.check(code == hocket::errc::aborted, "the code of wait_all of requests one by one");
       me.check(hocket::wait_any(requests, code) == 0 && !code, "the first has not failed");
       me.check(hocket::wait_any(requests, code) == 1 && code == hocket::errc::aborted, "the second has failed");
       hocket::wait_all(requests);
@@ -163,5 +195,82 @@ TEST_CASE("wait_all and wait_any end at the deadline of an operation whose peer 
       me.expect(hocket::errc::timeout, [&] { hocket::wait_all(requests); });
     }
     hocket::barrier(me.comm());
+  });
+}
+
+TEST_CASE("if several operations fail, wait_all reports the first of the list, whichever has failed first") {
+  on_ranks(2, [](thread_rank& me) {
+    auto comms = copies_of(me.comm(), 2);
+    if (me.rank() == 0) {
+      std::vector<small_sum> sums(2);
+      const auto start = [&](std::size_t i, std::chrono::milliseconds timeout) {
+        return hocket::all_reduce_async(comms[i], std::span<const int>(&sums[i].in, 1), std::span<int>(&sums[i].out, 1),
+                                        std::plus<>{}, hocket::with(hocket::timeout(timeout)));
+      };
+      hocket::request slow = start(0, 80ms), fast = start(1, 10s);
+      comms[1].abort();
+      std::error_code code;
+      hocket::wait_all(slow, fast, code);
+      me.check(code == hocket::errc::timeout, "the first of the list has timed out");
+      hocket::wait_all(fast, slow, code);
+      me.check(code == hocket::errc::aborted, "the first of the list was aborted");
+      me.expect(hocket::errc::timeout, [&] { hocket::wait_all(slow, fast); });
+    }
+    hocket::barrier(me.comm());
+  });
+}
+
+TEST_CASE("wait_all and wait_any end operations of communicators that were destroyed before") {
+  for (const int ranks : {2, 3}) {
+    on_ranks(ranks, [](thread_rank& me) {
+      std::vector<small_sum> sums(4);
+      std::vector<hocket::request> requests;
+      {
+        const auto comms = copies_of(me.comm(), 4);
+        for (std::size_t i = 0; i < comms.size(); ++i) {
+          sums[i].in = static_cast<int>(i) + 1;
+          requests.push_back(start_sum(comms[i], sums[i]));
+        }
+      }
+      const std::size_t any = hocket::wait_any(requests);
+      me.check(any < 4 && sums[any].out == me.size() * (static_cast<int>(any) + 1), "the sum of wait_any");
+      hocket::wait_all(requests);
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        me.check(sums[i].out == me.size() * (static_cast<int>(i) + 1), "wrong sum");
+    });
+  }
+}
+
+TEST_CASE("while another thread uses a communicator, wait_all and wait_any refuse its operations and end the others") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto comms = copies_of(me.comm(), 2);
+    std::vector<small_sum> sums{{1}, {2}};
+    std::vector<hocket::request> requests;
+    for (std::size_t i = 0; i < comms.size(); ++i) requests.push_back(start_sum(comms[i], sums[i]));
+    gate entrance;
+    const int one = 1;
+    int two = 0;
+    const auto use = [&](gate* at) {
+      hocket::all_reduce(comms[0], std::span(&one, 1), std::span(&two, 1), gated_plus{at});
+    };
+    if (me.rank() == 0) {
+      std::thread user([&] { use(&entrance); });
+      while (!entrance.entered) std::this_thread::yield();
+      std::error_code code;
+      hocket::wait_all(requests, code);
+      me.check(code == hocket::errc::concurrent_use, "the code of wait_all");
+      me.check(requests[0].error().code == hocket::errc::concurrent_use, "the request of the used communicator");
+      me.check(requests[1].test() && sums[1].out == 4, "the other has not ended");
+      me.check(hocket::wait_any(requests) == 1, "wait_any does not pass over the used communicator");
+      me.expect(hocket::errc::concurrent_use, [&] { hocket::wait_any(requests); });
+      me.check(hocket::wait_any(requests, code) == 0 && code == hocket::errc::concurrent_use, "the code of wait_any");
+      me.check(!requests[0].is_empty() && requests[1].is_empty(), "the refused request has changed");
+      entrance.is_open = true;
+      user.join();
+    } else {
+      use(nullptr);
+    }
+    hocket::wait_all(requests);
+    me.check(two == 2 && sums[0].out == 2, "the operations of the used communicator");
   });
 }

@@ -44,7 +44,8 @@ struct request_access;
 ///
 /// Nothing runs in the background: an operation makes progress only while a call drives its communicator: `test` or
 /// `wait` of a request on it, or a blocking call. Calls on other communicators do not drive it: wait for operations on
-/// several communicators in the same order on all ranks, or by `wait_all`. The buffers belong to the operation until it has ended.
+/// several communicators in the same order on all ranks, or by `wait_all`. The buffers belong to the operation until it
+/// has ended.
 ///
 /// The destructor waits like `wait`, also when an exception leaves the scope, so that ranks stay in step. If peers wait
 /// for calls that this rank no longer makes, it waits until the deadline, unless `revoke` is called first. It never

@@ -15,6 +15,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/request.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -61,8 +62,8 @@ failure wait_for_all(std::size_t count, const At& at) {
   return first;
 }
 
-/// Waits until one of the requests that are not empty has ended. Returns its index; if none can be driven, the first that
-/// another thread prevents; `count` if all are empty.
+/// Waits until one of the requests that are not empty has ended. Returns its index; if none can be driven, the first
+/// that another thread prevents; `count` if all are empty.
 template <class At>
 std::size_t wait_for_any(std::size_t count, const At& at) {
   for (;;) {
@@ -78,6 +79,29 @@ std::size_t wait_for_any(std::size_t count, const At& at) {
     if (!is_any_pending) return refused;
   }
 }
+
+/// True if all are requests, except the last, which may be a `std::error_code`.
+template <class... Given>
+consteval bool are_requests_and_perhaps_a_code() {
+  bool has_code = false, fine = true;
+  [[maybe_unused]] const auto add = [&](bool is_request, bool is_code) {
+    fine = fine && !has_code && (is_request || is_code);
+    has_code = has_code || is_code;
+  };
+  (add(std::same_as<Given, request>, std::same_as<Given, std::error_code>), ...);
+  return fine;
+}
+
+/// The arguments of a call, by their kinds.
+template <std::size_t Most>
+struct sorted_arguments {
+  std::array<request*, Most> requests{};
+  std::size_t count = 0;
+  std::error_code* code = nullptr;
+
+  void add(request& one) noexcept { requests[count++] = &one; }
+  void add(std::error_code& one) noexcept { code = &one; }
+};
 
 /// Empties a request whose operation has ended, and returns its failure.
 inline failure take_ended(request& ended) {
@@ -103,17 +127,29 @@ inline void wait_all(std::span<request> requests) {
 inline void wait_all(std::span<request> requests, std::error_code& code) {
   code = detail::wait_for_all(requests.size(), [&](std::size_t i) -> request& { return requests[i]; }).code;
 }
-/// The same for requests that are passed one by one.
-template <std::same_as<request>... Requests>
-void wait_all(Requests&... requests) {
-  request* const all[] = {&requests..., nullptr};
-  const failure first = detail::wait_for_all(sizeof...(requests), [&](std::size_t i) -> request& { return *all[i]; });
-  if (first) raise(first);
+/// The same for requests that are passed one by one: `wait_all(first, second)`. The last argument may be a
+/// `std::error_code`, which receives the code of the failure: `wait_all(first, second, code)`.
+template <class... Given>
+  requires(detail::are_requests_and_perhaps_a_code<Given...>())
+void wait_all(Given&... given) {
+  detail::sorted_arguments<sizeof...(Given)> sorted;
+  (sorted.add(given), ...);
+  const failure first =
+      detail::wait_for_all(sorted.count, [&](std::size_t i) -> request& { return *sorted.requests[i]; });
+  if (sorted.code != nullptr) {
+    *sorted.code = first.code;
+  } else if (first) {
+    raise(first);
+  }
 }
 
 /// Waits until one of the operations has ended, and returns the index of its request, which is empty then: in a loop,
-/// each request is returned once. Returns `requests.size()` if all requests are empty. Fails with `concurrent_use`, and
-/// leaves the request as it is, only if other threads use the communicators of all operations. If the operation has failed, throws its failure instead. Drives all communicators meanwhile.
+/// each request is returned once. Returns `requests.size()` if all requests are empty. If the operation has failed,
+/// throws its failure instead. Fails with `concurrent_use`, and leaves the request as it is, only if other threads use
+/// the communicators of all operations. Drives all communicators meanwhile.
+///
+/// Cost: tests all requests in turn. Between threads this takes 0.2 to 0.8 us for each pending one: a message that ends
+/// one of 1000 pending requests is noticed within a millisecond.
 inline std::size_t wait_any(std::span<request> requests) {
   const auto at = [&](std::size_t i) -> request& { return requests[i]; };
   const std::size_t found = detail::wait_for_any(requests.size(), at);
