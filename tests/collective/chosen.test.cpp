@@ -8,11 +8,13 @@
 #include <hocket/collective/all_to_all.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/broadcast.hpp>
+#include <hocket/collective/explain.hpp>
 #include <hocket/collective/gather.hpp>
 #include <hocket/collective/host/impl/call.ipp>
 #include <hocket/collective/reduce.hpp>
 #include <hocket/collective/reduce_scatter.hpp>
 #include <hocket/collective/scatter.hpp>
+#include <hocket/engine/flight_record.hpp>
 #include <hocket/operation/operations.hpp>
 #include <hocket/selection/select.hpp>
 
@@ -201,5 +203,73 @@ TEST_CASE("an operation on the small type rounds at each step, an operation on f
     hocket::all_reduce(me.comm(), std::span(&value, 1), std::span(&wide, 1), std::plus<>{});
     me.check(static_cast<float>(wide) == 2050.0F, "2048 + 1 + 1 is 2050 when rounded once");
     me.check(static_cast<float>(narrow) == 2048.0F, "2048 + 1 is 2048 when rounded at each step");
+  });
+}
+
+namespace {
+
+/// Returns the name of the row that a table marks as chosen.
+std::string chosen_row(const std::string& table) {
+  const std::size_t end = table.find("<- chosen"), begin = table.rfind('\n', end) + 3;
+  return end == std::string::npos ? table : table.substr(begin, table.find(' ', begin) - begin);
+}
+
+/// Returns the name of the plan of the latest call.
+std::string latest_plan(const hocket::local::communicator& comm) {
+  const std::string text = hocket::flight_record(comm), key = "\"plan\":\"";
+  const std::size_t begin = text.rfind(key);
+  return begin == std::string::npos
+             ? text
+             : text.substr(begin + key.size(), text.find('"', begin + key.size()) - begin - key.size());
+}
+
+/// Checks that explain names the plans that calls with a root run.
+template <class T, class Op, class Options>
+void check_explained(thread_rank& me, int root, std::size_t size, const Op& op, const Options& options) {
+  const hocket::root at{root};
+  const std::size_t ranks = static_cast<std::size_t>(me.size());
+  const std::string with_root = " of " + std::to_string(size) + " with root " + std::to_string(root);
+  std::vector<T> block(size), whole(size * ranks), result(size);
+  const auto check = [&](const char* what, const std::string& table) {
+    me.check(chosen_row(table) == latest_plan(me.comm()),
+             what + with_root + " ran " + latest_plan(me.comm()) + ", not as in " + table);
+  };
+  hocket::reduce(me.comm(), block, result, op, at, options);
+  check("reduce", hocket::explain<T>(me.comm(), hocket::reduce, size, op, at, options));
+  hocket::broadcast(me.comm(), block, at, options);
+  check("broadcast", hocket::explain<T>(me.comm(), hocket::broadcast, size, at, options));
+  hocket::gather(me.comm(), block, whole, at, options);
+  check("gather", hocket::explain<T>(me.comm(), hocket::gather, size, at, options));
+  hocket::scatter(me.comm(), whole, block, at, options);
+  check("scatter", hocket::explain<T>(me.comm(), hocket::scatter, size, at, options));
+  hocket::barrier(me.comm());
+}
+
+}  // namespace
+
+TEST_CASE("explain names the plan that a call runs, for each root, also of an operation that is not commutative") {
+  for (const int ranks : {1, 2, 3, 5}) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      for (int root = 0; root < me.size(); ++root) {
+        for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{100'000}}) {
+          const auto by_messages = hocket::with(hocket::require(hocket::checksummed));
+          check_explained<float>(me, root, size, std::plus<>{}, hocket::with());
+          check_explained<float>(me, root, size, std::plus<>{}, by_messages);
+          check_explained<affine_map>(me, root, size, compose{}, hocket::with());
+          check_explained<affine_map>(me, root, size, compose{}, by_messages);
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("explain of a root that is no rank is refused") {
+  on_ranks(3, [](thread_rank& me) {
+    for (const int root : {-1, 3}) {
+      const auto found = me.expect(hocket::errc::invalid_argument, [&] {
+        static_cast<void>(hocket::explain<float>(me.comm(), hocket::reduce, 1, std::plus<>{}, hocket::root{root}));
+      });
+      me.check(found && std::string(found->what()).find("must be one of 0 to 2") != std::string::npos, "wrong advice");
+    }
   });
 }

@@ -130,8 +130,19 @@ static_assert(explained<float, decltype(all_to_all_v)> && !explained<float, decl
 static_assert(!explained<float, decltype(all_gather), std::size_t, ring_t> &&
               !explained<float, decltype(all_gather), std::size_t, int> &&
               !explained<float, decltype(all_gather_v), lengths, ring_t> &&
-              !explained<float, decltype(broadcast), int, root> &&
+              explained<float, decltype(broadcast), int, root> &&
               explained<float, decltype(broadcast), int, by_direct>);
+static_assert(explained<float, decltype(reduce), int, plus, root> && explained<float, decltype(reduce), int, root> &&
+              explained<float, decltype(reduce), int, plus, root, by_ring> &&
+              explained<float, decltype(gather), int, root, by_direct> &&
+              explained<float, decltype(gather_v), lengths, root> &&
+              explained<float, decltype(scatter_v), lengths, root, by_direct>);
+static_assert(!explained<float, decltype(all_reduce), int, plus, root> &&
+              !explained<float, decltype(all_gather), int, root> &&
+              !explained<float, decltype(all_gather_v), lengths, root> &&
+              !explained<float, decltype(gather), int, plus, by_direct, root> &&
+              !explained<float, decltype(reduce), int, root, plus> &&
+              !explained<float, decltype(reduce), int, plus, int>);
 struct three_floats {
   float x, y, z;
 };

@@ -49,14 +49,14 @@ class moving_trial final : public buffered_trial<Domain, T> {
     switch (what_.what) {
       case collective::all_gather: return hocket::explain<T>(comm_, hocket::all_gather, block_);
       case collective::all_to_all: return hocket::explain<T>(comm_, hocket::all_to_all, block_);
-      case collective::broadcast: return hocket::explain<T>(comm_, hocket::broadcast, block_);
+      case collective::broadcast: return hocket::explain<T>(comm_, hocket::broadcast, block_, root());
       case collective::barrier: return hocket::explain<T>(comm_, hocket::barrier, 0);
       case collective::all_gather_v: return hocket::explain<T>(comm_, hocket::all_gather_v, this->counts());
       case collective::all_to_all_v: return hocket::explain<T>(comm_, hocket::all_to_all_v);
-      case collective::gather: return hocket::explain<T>(comm_, hocket::gather, block_);
-      case collective::scatter: return hocket::explain<T>(comm_, hocket::scatter, block_);
-      case collective::gather_v: return hocket::explain<T>(comm_, hocket::gather_v, this->counts());
-      case collective::scatter_v: return hocket::explain<T>(comm_, hocket::scatter_v, this->counts());
+      case collective::gather: return hocket::explain<T>(comm_, hocket::gather, block_, root());
+      case collective::scatter: return hocket::explain<T>(comm_, hocket::scatter, block_, root());
+      case collective::gather_v: return hocket::explain<T>(comm_, hocket::gather_v, this->counts(), root());
+      case collective::scatter_v: return hocket::explain<T>(comm_, hocket::scatter_v, this->counts(), root());
       case collective::reduce:
       case collective::all_reduce:
       case collective::reduce_scatter:

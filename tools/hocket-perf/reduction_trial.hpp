@@ -50,7 +50,9 @@ class reduction_trial final : public buffered_trial<Domain, T> {
     if (what_.what == collective::reduce_scatter_v) {
       return hocket::explain<T>(comm_, hocket::reduce_scatter_v, this->counts(), Op{});
     }
-    if (what_.what == collective::reduce) return hocket::explain<T>(comm_, hocket::reduce, block_, Op{});
+    if (what_.what == collective::reduce) {
+      return hocket::explain<T>(comm_, hocket::reduce, block_, Op{}, hocket::root{what_.root});
+    }
     return hocket::explain<T>(comm_, hocket::all_reduce, block_, Op{});
   }
 

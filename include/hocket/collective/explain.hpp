@@ -26,9 +26,9 @@ namespace detail {
 
 /// Returns the request of a call of `Collective` with these options, without the lengths.
 template <class T, class Collective, class Op, class Options>
-call_request request_of() {
+call_request request_of(root at) {
   call_request asked{
-      .what = {Collective::collective, 0}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
+      .what = {Collective::collective, at.rank}, .element_size = sizeof(T), .lengths = lengths_of<Collective>()};
   asked.checksummed = Options::template has<kind::integrity>;
   asked.has_repeatable_choice = has_repeatable_choice<Options>();
   if constexpr (plan::collective{Collective::collective, 0}.reduces()) {
@@ -45,58 +45,88 @@ std::string explain_request(const communicator<Domain>& comm, const call_request
 
 template <plan::collective_kind Kind, class Domain, class Options>
 std::string explain_call(const communicator<Domain>& comm, const call_request& asked, const Options& options) {
-  const auto named = named_plan<Kind>(options, 0);
+  const auto named = named_plan<Kind>(options, asked.what.root);
   return explain_request(comm, asked, settings_of(options, named));
+}
+
+template <class T, class Collective, class Op, class Domain, class Options>
+std::string explain_equal_blocks(const communicator<Domain>& comm, std::size_t count, root at, const Options& options) {
+  call_request asked = request_of<T, Collective, Op, Options>(at);
+  asked.block_elements = count;
+  return explain_call<Collective::collective>(comm, asked, options);
+}
+
+template <class T, class Collective, class Op, class Domain, class Options>
+std::string explain_blocks(const communicator<Domain>& comm, counts lengths, root at, const Options& options) {
+  std::size_t total = 0;
+  if (const outcome wrong = check_counts("counts", lengths.of_ranks, comm.size(), total); wrong.failed()) {
+    raise(wrong.cause());
+  }
+  call_request asked = request_of<T, Collective, Op, Options>(at);
+  describe_blocks(blocks_of(lengths), asked);
+  return explain_call<Collective::collective>(comm, asked, options);
 }
 
 }  // namespace detail
 
 /// Returns the table from which the collective chooses for `count` elements of T per rank's `out` (per block if the
 /// result has blocks): `explain<float>(comm, all_reduce, 1 << 20)`. Options are taken into account:
-/// `explain<float>(comm, all_reduce, 1 << 20, std::plus<>{}, with(wire<bfloat16>))`. Local; the result is the same on
-/// all ranks.
+/// `explain<float>(comm, all_reduce, 1 << 20, std::plus<>{}, with(wire<bfloat16>))`. If the collective has a root, it
+/// is rank 0, or comes before the options as in the call: `explain<float>(comm, reduce, 100, op, root{2})`. Local; the
+/// result is the same on all ranks. Throws `error` with `invalid_argument` if the root is not a rank.
 template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
   requires detail::explained_call<detail::block_lengths::equal, T, Collective, Op, Options>
 std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, const Op& = {},
                     const Options& options = {}) {
-  detail::call_request asked = detail::request_of<T, Collective, Op, Options>();
-  asked.block_elements = count;
-  return detail::explain_call<Collective::collective>(comm, asked, options);
+  return detail::explain_equal_blocks<T, Collective, Op>(comm, count, root{0}, options);
+}
+template <class T, class Domain, class Collective, class Op, call_options Options = options<>>
+  requires detail::explained_rooted_call<detail::block_lengths::equal, T, Collective, Op, Options>
+std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, const Op&, root at,
+                    const Options& options = {}) {
+  return detail::explain_equal_blocks<T, Collective, Op>(comm, count, at, options);
 }
 
-/// Like the above, for all_gather_v and reduce_scatter_v with these counts: `explain<float>(comm, all_gather_v,
-/// counts{lengths})`. Throws `error` with `invalid_argument` unless there is one count for each rank.
+/// Like the above, for all_gather_v, reduce_scatter_v, gather_v and scatter_v with these counts:
+/// `explain<float>(comm, all_gather_v, counts{lengths})`. Throws `error` with `invalid_argument` unless there is one
+/// count for each rank.
 template <class T, class Domain, class Collective, class Op = std::plus<>, call_options Options = options<>>
   requires detail::explained_call<detail::block_lengths::known_to_all, T, Collective, Op, Options>
 std::string explain(const communicator<Domain>& comm, const Collective&, counts lengths, const Op& = {},
                     const Options& options = {}) {
-  std::size_t total = 0;
-  if (const outcome wrong = detail::check_counts("counts", lengths.of_ranks, comm.size(), total); wrong.failed()) {
-    raise(wrong.cause());
-  }
-  detail::call_request asked = detail::request_of<T, Collective, Op, Options>();
-  detail::describe_blocks(detail::blocks_of(lengths), asked);
-  return detail::explain_call<Collective::collective>(comm, asked, options);
+  return detail::explain_blocks<T, Collective, Op>(comm, lengths, root{0}, options);
 }
 
-/// Like the first, for sums and calls without operation: `explain<float>(comm, all_gather, 100, with(ring))`.
+/// Like the first, for sums and calls without operation: `explain<float>(comm, all_gather, 100, with(ring))`, and
+/// `explain<float>(comm, gather, 100, root{2}, with(flat))`.
 template <class T, class Domain, class Collective, call_options Options>
   requires detail::explained_call<detail::block_lengths::equal, T, Collective, std::plus<>, Options>
-std::string explain(const communicator<Domain>& comm, const Collective& what, std::size_t count,
-                    const Options& options) {
-  return explain<T>(comm, what, count, std::plus<>{}, options);
+std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, const Options& options) {
+  return detail::explain_equal_blocks<T, Collective, std::plus<>>(comm, count, root{0}, options);
+}
+template <class T, class Domain, class Collective, call_options Options = options<>>
+  requires detail::explained_rooted_call<detail::block_lengths::equal, T, Collective, std::plus<>, Options>
+std::string explain(const communicator<Domain>& comm, const Collective&, std::size_t count, root at,
+                    const Options& options = {}) {
+  return detail::explain_equal_blocks<T, Collective, std::plus<>>(comm, count, at, options);
 }
 template <class T, class Domain, class Collective, call_options Options>
   requires detail::explained_call<detail::block_lengths::known_to_all, T, Collective, std::plus<>, Options>
-std::string explain(const communicator<Domain>& comm, const Collective& what, counts lengths, const Options& options) {
-  return explain<T>(comm, what, lengths, std::plus<>{}, options);
+std::string explain(const communicator<Domain>& comm, const Collective&, counts lengths, const Options& options) {
+  return detail::explain_blocks<T, Collective, std::plus<>>(comm, lengths, root{0}, options);
+}
+template <class T, class Domain, class Collective, call_options Options = options<>>
+  requires detail::explained_rooted_call<detail::block_lengths::known_to_all, T, Collective, std::plus<>, Options>
+std::string explain(const communicator<Domain>& comm, const Collective&, counts lengths, root at,
+                    const Options& options = {}) {
+  return detail::explain_blocks<T, Collective, std::plus<>>(comm, lengths, at, options);
 }
 
 /// Like the first, for all_to_all_v, whose choice does not depend on the counts: `explain<float>(comm, all_to_all_v)`.
 template <class T, class Domain, class Collective, call_options Options = options<>>
   requires detail::explained_call<detail::block_lengths::known_to_pairs, T, Collective, std::plus<>, Options>
 std::string explain(const communicator<Domain>& comm, const Collective&, const Options& options = {}) {
-  const detail::call_request asked = detail::request_of<T, Collective, std::plus<>, Options>();
+  const detail::call_request asked = detail::request_of<T, Collective, std::plus<>, Options>(root{0});
   return detail::explain_call<Collective::collective>(comm, asked, options);
 }
 

@@ -21,7 +21,7 @@ HOCKET_BEGIN_NAMESPACE
 /// **Operation.** As for `all_reduce`.
 /// **Cost.** p ranks, n bytes: direct 1 step over peer pointers, in which the root reads (p-1) n; binomial log2 p
 ///   messages of n, one after the other; ring passes n in 16 pieces along a chain of all ranks. `explain` reports which
-///   algorithm is chosen for root 0, and why.
+///   algorithm is chosen, and why.
 /// **Order.** Fixed by (ranks, size, algorithm, root), from run to run; `require(fixed_tree)` and
 ///   `require(rank_count_invariant)` as for `all_reduce`, also for any root.
 /// **Return.** A rank other than the root may return before other ranks have begun the call.

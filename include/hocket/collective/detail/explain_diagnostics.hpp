@@ -48,6 +48,11 @@ concept explained_call = explainable<Collective> && lengths_of<Collective>() == 
                          operation_of_kind<Op, Collective::collective, T> &&
                          accepted_with<Options, collective_options<Collective::collective, Op, T>, void>;
 
+/// The same if a root is passed.
+template <block_lengths Lengths, class T, class Collective, class Op, class Options>
+concept explained_rooted_call =
+    explained_call<Lengths, T, Collective, Op, Options> && plan::collective{Collective::collective, 0}.has_root();
+
 /// Checks the options at I, the last argument.
 template <plan::collective_kind Kind, class T, class Op, class Arguments, std::size_t Index>
 consteval sentence explain_options_to_explain() {
@@ -55,27 +60,37 @@ consteval sentence explain_options_to_explain() {
   return explain_options<collective_options<Kind, Op, T>, Arguments, Index>();
 }
 
-/// Checks the operation at I, which can be omitted, and the options after it.
+/// Checks the root at I, which can be omitted, and the options after it.
+template <plan::collective_kind Kind, class T, class Op, class Arguments, std::size_t Index>
+consteval sentence explain_root_to_explain() {
+  using given = typename Arguments::template plain<Index>;
+  constexpr bool has_root = std::is_same_v<given, root>, takes_root = plan::collective{Kind, 0}.has_root();
+  if (has_root && !takes_root) return "this collective has no root: pass the options after the operation";
+  if (takes_root && !is_options<given> && explain_root<Arguments, Index>()) return explain_root<Arguments, Index>();
+  return explain_options_to_explain<Kind, T, Op, Arguments, Index + (has_root ? 1 : 0)>();
+}
+
+/// Checks the operation at I, which can be omitted, and the root and the options after it.
 template <plan::collective_kind Kind, class T, class Arguments, std::size_t Index>
 consteval sentence explain_operation_to_explain() {
   using given = typename Arguments::template plain<Index>;
-  if constexpr (!Arguments::template has<Index> || is_options<given>) {
+  if constexpr (!Arguments::template has<Index> || is_options<given> || std::is_same_v<given, root>) {
     if constexpr (!operation_of_kind<std::plus<>, Kind, T>) return explain_operation<std::plus<>, T>();
-    return explain_options_to_explain<Kind, T, std::plus<>, Arguments, Index>();
+    return explain_root_to_explain<Kind, T, std::plus<>, Arguments, Index>();
   } else if constexpr (constexpr sentence misplaced = explain_place_of_operation<given>(); misplaced) {
     return misplaced;
   } else if constexpr (!operation_of_kind<given, Kind, T>) {
     if (!plan::collective{Kind, 0}.reduces()) {
-      return "this collective combines nothing, and explain(...) takes no operation or root for it: pass the options "
-             "after the number of elements";
+      return "this collective combines nothing, and explain(...) takes no operation for it: pass the options after the "
+             "number of elements, or after the root";
     }
     return explain_operation<given, T>();
   } else {
-    return explain_options_to_explain<Kind, T, given, Arguments, Index + 1>();
+    return explain_root_to_explain<Kind, T, given, Arguments, Index + 1>();
   }
 }
 
-/// Returns the mistake in `explain<T>(communicator, collective, count, op, options)`: `count` is a number of elements,
+/// Returns the mistake in `explain<T>(communicator, collective, count, op, root, options)`: `count` is a number of elements,
 /// hocket::counts, or missing, according to the collective.
 template <class T, class Arguments>
 consteval sentence explain_explain() {

@@ -127,15 +127,18 @@ inline outcome check_sizes(const host_call& call, int rank, int ranks) {
   return wrong_sizes(call, "they must be equal, and a multiple of the number of ranks");
 }
 
+inline outcome check_root(int root, int ranks) {
+  if (root >= 0 && root < ranks) return {};
+  return make_failure(errc::invalid_argument, concat({"root is ", root, "; it must be one of 0 to ", ranks - 1}));
+}
+
 /// Checks the call's arguments on this rank.
 inline outcome check_arguments(const host_call& call, int rank, int ranks) {
-  if (call.what.root < 0 || call.what.root >= ranks) {
-    return make_failure(errc::invalid_argument,
-                        concat({"root is ", call.what.root, "; it must be one of 0 to ", ranks - 1}));
-  }
+  outcome wrong = check_root(call.what.root, ranks);
+  if (wrong.failed()) return wrong;
   const bool equal = call.blocks.lengths == block_lengths::equal;
-  outcome wrong = equal ? check_sizes(call, rank, ranks)
-                        : check_blocks(call.blocks, call.what, rank, ranks, call.in_count, call.out_count);
+  wrong = equal ? check_sizes(call, rank, ranks)
+                : check_blocks(call.blocks, call.what, rank, ranks, call.in_count, call.out_count);
   if (wrong.failed()) return wrong;
   if (call.blocks.lengths != block_lengths::known_to_pairs) return check_overlap(call, rank);
   if (!buffers_overlap(call)) return {};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/collective/explain.hpp>
+#include <hocket/collective/host/host_call.hpp>
 #include <hocket/collective/host/impl/call.ipp>
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
@@ -94,6 +95,7 @@ template <class Domain>
 std::string explain_request(const communicator<Domain>& comm, const call_request& asked,
                             const call_settings& settings) {
   auto& state = communicator_access::state(comm);
+  if (const outcome wrong = check_root(asked.what.root, state.size()); wrong.failed()) raise(wrong.cause());
   named_algorithm named;
   if (settings.algorithm != nullptr) {
     failure refused;
