@@ -73,7 +73,7 @@ void call(communicator& comm, findings& found, std::mt19937& random) {
   const std::size_t block = std::max<std::size_t>(1, size / ranks);  // of collectives with a block for each rank
   const auto mine = vector_of(comm.rank(), size);
   std::vector<std::uint64_t> out(size);
-  switch (random() % 9) {
+  switch (random() % 12) {
     case 0: hocket::all_reduce(comm, mine, out); return found.equal(out, sum_of(comm.size(), size), "a sum");
     case 1:
       hocket::all_reduce(comm, mine, out, std::plus<>{}, hocket::with(hocket::ring));
@@ -117,6 +117,28 @@ void call(communicator& comm, findings& found, std::mt19937& random) {
       const int next = (comm.rank() + 1) % comm.size(), previous = (comm.rank() + comm.size() - 1) % comm.size();
       hocket::send_recv(comm, mine, hocket::peer{next}, out, hocket::peer{previous});
       return found.equal(out, vector_of(previous, size), "the vector of the previous rank");
+    }
+    case 8:
+      hocket::reduce(comm, mine, out, std::plus<>{}, hocket::root{root});
+      if (comm.rank() == root) found.equal(out, sum_of(comm.size(), size), "a sum on the root");
+      return;
+    case 9: {
+      const auto own = vector_of(comm.rank(), block);
+      std::vector<std::uint64_t> all(block * ranks), expected;
+      for (int from = 0; from < comm.size(); ++from) {
+        const auto theirs = vector_of(from, block);
+        expected.insert(expected.end(), theirs.begin(), theirs.end());
+      }
+      hocket::gather(comm, own, all, hocket::root{root});
+      if (comm.rank() == root) found.equal(all, expected, "blocks gathered on the root");
+      return;
+    }
+    case 10: {
+      const auto blocks = vector_of(root, block * ranks);  // ignored on other ranks
+      const auto begin = blocks.begin() + static_cast<std::ptrdiff_t>(self * block);
+      out.resize(block);
+      hocket::scatter(comm, blocks, out, hocket::root{root});
+      return found.expect(std::equal(out.begin(), out.end(), begin), "own block of the root");
     }
     default: hocket::barrier(comm);
   }
