@@ -24,6 +24,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 using namespace hocket_test;
@@ -172,6 +173,68 @@ TEST_CASE("calls that differ are reported on every rank, with both call sites") 
           hocket::all_reduce(comm, hocket::in_place(data));
         },
         {"all_reduce", "all_gather"});
+  }
+}
+
+namespace {
+
+/// Each makes a call with root 1.
+constexpr auto sums_on_root = [](std::size_t size, auto... properties) {
+  return [=](communicator& comm) {
+    std::vector<float> data(size, 1.0F);
+    hocket::reduce(comm, hocket::in_place(data), std::plus<>{}, hocket::root{1}, hocket::with(properties...));
+  };
+};
+constexpr auto gathers_on_root = [](std::size_t size, auto... properties) {
+  return [=](communicator& comm) {
+    std::vector<float> data(size), all(size * static_cast<std::size_t>(comm.size()));
+    hocket::gather(comm, data, all, hocket::root{1}, hocket::with(properties...));
+  };
+};
+constexpr auto scatters_from_root = [](std::size_t size, auto... properties) {
+  return [=](communicator& comm) {
+    std::vector<float> data(size), all(size * static_cast<std::size_t>(comm.size()));
+    hocket::scatter(comm, all, data, hocket::root{1}, hocket::with(properties...));
+  };
+};
+
+std::string name_of(hocket::binomial_t) { return " by binomial"; }
+std::string name_of(hocket::ring_t) { return " by ring"; }
+std::string name_of(hocket::flat_t) { return " by flat"; }
+std::string name_of(hocket::direct_t) { return " by direct"; }
+
+/// Checks all pairs of algorithms, in both directions, of calls with 300 elements on one rank and 3000 on the others.
+template <class Make, class... Algorithms>
+void check_pairs(const char* name, int ranks, Make make, Algorithms... algorithms) {
+  const auto pair = [&](auto one, auto other) {
+    if constexpr (!std::is_same_v<decltype(one), decltype(other)>) {
+      check(name, ranks, make(300, one), make(3000, other),
+            {"of 300 elements", "of 3000 elements", name_of(one), name_of(other)});
+    }
+  };
+  const auto with_all = [&](auto one) { (pair(one, algorithms), ...); };
+  (with_all(algorithms), ...);
+}
+
+}  // namespace
+
+TEST_CASE("counts for which ranks run different algorithms of a call with a root are reported on every rank") {
+  const auto by_messages = hocket::require(hocket::checksummed);
+  for (const int ranks : {2, 3, 5}) {
+    check_pairs("reduce", ranks, sums_on_root, hocket::binomial, hocket::ring, hocket::direct);
+    check_pairs("gather", ranks, gathers_on_root, hocket::binomial, hocket::flat, hocket::direct);
+    check_pairs("scatter", ranks, scatters_from_root, hocket::binomial, hocket::flat, hocket::direct);
+    check("chosen by count, reduce", ranks, sums_on_root(1), sums_on_root(100'000),
+          {"of 1 elements", "of 100000 elements"});
+    check("chosen by count, gather", ranks, gathers_on_root(1), gathers_on_root(100'000), {" by flat", " by direct"});
+    check("chosen by count, scatter", ranks, scatters_from_root(1), scatters_from_root(100'000),
+          {" by flat", " by direct"});
+    check("chosen by count, reduce over messages", ranks, sums_on_root(1, by_messages),
+          sums_on_root(100'000, by_messages), {"of 1 elements", "of 100000 elements"});
+    check("chosen by count, gather over messages", ranks, gathers_on_root(1, by_messages),
+          gathers_on_root(100'000, by_messages), {"of 1 elements", "of 100000 elements"});
+    check("chosen by count, scatter over messages", ranks, scatters_from_root(1, by_messages),
+          scatters_from_root(100'000, by_messages), {"of 1 elements", "of 100000 elements"});
   }
 }
 
