@@ -57,22 +57,34 @@ bool moves_several_slots(const plan::any_algorithm& p, int ranks) {
   return false;
 }
 
+/// Proves a plan out of place, in place, and with ranks of both kinds.
+template <class Plan>
+void check_proofs(const Plan& p, int ranks) {
+  INFO(title(p, ranks));
+  const plan::proof apart = prove(plan::any_algorithm(p), ranks);
+  const plan::proof together = prove(plan::for_in_place(p), ranks, {.in_place = true});
+  const plan::proof either = prove(mixed(p, ranks), ranks, {.in_place = true, .odd_ranks_only = true});
+  CHECK(apart.message().find("proven") != std::string::npos);
+  CHECK(together.message().find("proven") != std::string::npos);
+  CHECK(either.message().find("proven") != std::string::npos);
+  CHECK(apart.same_on_all_ranks);
+  CHECK(plan::prove(plan::for_in_place(p), ranks).ok);
+  if (p.collective().reduces()) CHECK(apart.order == p.shape(ranks).order);  // the claimed order is exact
+}
+
 }  // namespace
 
 TEST_CASE("every plan is proven for 1 to 64 ranks: out of place, in place and mixed") {
   for (int ranks = 1; ranks <= 64; ++ranks) {
-    for_every_plan(ranks, [&](const auto& p) {
-      INFO(title(p, ranks));
-      const plan::proof apart = prove(plan::any_algorithm(p), ranks);
-      const plan::proof together = prove(plan::for_in_place(p), ranks, {.in_place = true});
-      const plan::proof either = prove(mixed(p, ranks), ranks, {.in_place = true, .odd_ranks_only = true});
-      CHECK(apart.message().find("proven") != std::string::npos);
-      CHECK(together.message().find("proven") != std::string::npos);
-      CHECK(either.message().find("proven") != std::string::npos);
-      CHECK(apart.same_on_all_ranks);
-      CHECK(plan::prove(plan::for_in_place(p), ranks).ok);
-      if (p.collective().reduces()) CHECK(apart.order == p.shape(ranks).order);  // the claimed order is exact
-    });
+    for_every_plan(ranks, [&](const auto& p) { check_proofs(p, ranks); });
+  }
+}
+
+TEST_CASE("every plan with a root is proven for each root of 1 to 19 ranks: out of place, in place and mixed") {
+  for (int ranks = 1; ranks <= 19; ++ranks) {
+    for (int root = 0; root < ranks; ++root) {
+      hocket_test::for_every_plan_with_root(root, [&](const auto& p) { check_proofs(p, ranks); });
+    }
   }
 }
 

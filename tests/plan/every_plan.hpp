@@ -23,6 +23,24 @@
 
 namespace hocket_test {
 
+/// Calls visit(plan) for each plan with a root.
+template <class Visit>
+void for_every_plan_with_root(int root, Visit visit) {
+  namespace plan = hocket::plan;
+  visit(plan::binomial_broadcast{root});
+  visit(plan::direct_broadcast{root});
+  visit(plan::binomial_load_broadcast{root});
+  visit(plan::binomial_reduce{root});
+  visit(plan::ring_reduce{root});
+  visit(plan::direct_reduce{root});
+  visit(plan::flat_gather{root});
+  visit(plan::binomial_gather{root});
+  visit(plan::direct_gather{root});
+  visit(plan::flat_scatter{root});
+  visit(plan::binomial_scatter{root});
+  visit(plan::direct_scatter{root});
+}
+
 /// Calls visit(plan) for each plan that works on `ranks` ranks. Plans with a root are visited with several.
 template <class Visit>
 void for_every_plan(int ranks, Visit visit) {
@@ -46,20 +64,7 @@ void for_every_plan(int ranks, Visit visit) {
   visit(plan::pairwise_all_to_all{});
   visit(plan::direct_all_to_all{});
   visit(plan::dissemination_barrier{});
-  for (const int root : {0, ranks / 2, ranks - 1}) {
-    visit(plan::binomial_broadcast{root});
-    visit(plan::direct_broadcast{root});
-    visit(plan::binomial_load_broadcast{root});
-    visit(plan::binomial_reduce{root});
-    visit(plan::ring_reduce{root});
-    visit(plan::direct_reduce{root});
-    visit(plan::flat_gather{root});
-    visit(plan::binomial_gather{root});
-    visit(plan::direct_gather{root});
-    visit(plan::flat_scatter{root});
-    visit(plan::binomial_scatter{root});
-    visit(plan::direct_scatter{root});
-  }
+  for (const int root : {0, ranks / 2, ranks - 1}) for_every_plan_with_root(root, visit);
 }
 
 }  // namespace hocket_test
