@@ -2,11 +2,16 @@
 // The compiler proves plans. One assert per number of ranks: a loop would exceed the compiler's limit.
 #include "plan/every_plan.hpp"
 
+#include <hocket/plan/ceiling_log2.hpp>
 #include <hocket/plan/listed.hpp>
 #include <hocket/plan/prove.hpp>
 
 namespace plan = hocket::plan;
 using plan::prove;
+
+static_assert(plan::ceiling_log2(0) == 0 && plan::ceiling_log2(1) == 0 && plan::ceiling_log2(2) == 1 &&
+              plan::ceiling_log2(3) == 2 && plan::ceiling_log2(4) == 2 && plan::ceiling_log2(5) == 3 &&
+              plan::ceiling_log2(65536) == 16 && plan::ceiling_log2(65537) == 17);
 
 static_assert(prove(plan::ring_all_reduce{}, 1));
 static_assert(prove(plan::ring_all_reduce{}, 2));

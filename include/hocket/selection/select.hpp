@@ -8,6 +8,7 @@
 
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/plan/ceiling_log2.hpp>
 #include <hocket/plan/plan.hpp>
 #include <hocket/selection/algorithm.hpp>
 #include <hocket/transport/link_costs.hpp>
@@ -57,17 +58,13 @@ struct candidate {
 
 namespace detail {
 
-constexpr int ceiling_log2(int n) noexcept {
-  return n <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)));
-}
-
 /// Closed forms of the costs of the plans for one query.
 class model {
  public:
   explicit model(const query& asked)
       : q_(asked), p_(asked.ranks), n_(static_cast<double>(asked.bytes)),
         mean_(asked.total_bytes == 0 ? n_ : static_cast<double>(asked.total_bytes) / p_),
-        steps_(ceiling_log2(asked.ranks)) {}
+        steps_(plan::ceiling_log2(asked.ranks)) {}
 
   double ring_all_reduce() const {
     return 2 * (p_ - 1) * message(n_ / p_) + (p_ - 1) * (n_ / p_) * q_.costs.reduce_per_byte + fresh(share());

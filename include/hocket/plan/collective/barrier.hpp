@@ -3,9 +3,8 @@
 /// Barrier: no rank leaves before every rank has entered.
 #pragma once
 
+#include <hocket/plan/ceiling_log2.hpp>
 #include <hocket/plan/plan.hpp>
-
-#include <bit>
 
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
@@ -20,7 +19,7 @@ struct dissemination_barrier {
   }
 
   static constexpr unsigned length(int ranks, int /*rank*/, unsigned /*lane*/) noexcept {
-    return 2 * static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+    return 2 * static_cast<unsigned>(ceiling_log2(ranks));
   }
 
   static constexpr action at(int ranks, int rank, unsigned /*lane*/, unsigned i) noexcept {

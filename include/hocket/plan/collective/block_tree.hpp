@@ -5,9 +5,9 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/plan/ceiling_log2.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 HOCKET_BEGIN_NAMESPACE
@@ -77,9 +77,6 @@ class block_tree {
   }
 
  private:
-  static constexpr int ceiling_log2(int n) noexcept {
-    return n <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)));
-  }
   constexpr bool has_sibling(int rank, int level) const noexcept { return ((rank >> level) ^ 1) << level < ranks_; }
 
   /// The rank of a group whose low bits are those of the root; if there is none, the leader of the group's lower half.
