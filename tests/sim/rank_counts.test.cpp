@@ -141,6 +141,22 @@ per_rank<T> all_reduced(sim::world& world, const per_rank<T>& in, const Op& op, 
   return out;
 }
 
+/// Reduces to `root`; only its result exists.
+template <class T, class Op>
+per_rank<T> reduced(sim::world& world, int root, const per_rank<T>& in, const Op& op, const plan::any_algorithm& by) {
+  per_rank<T> out(1, std::vector<T>(elements));
+  std::vector<T> ignored(elements);
+  std::vector<hocket::request> requests;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    requests.push_back(hocket::reduce_async(world.comm(rank), in[static_cast<std::size_t>(rank)],
+                                            rank == root ? out[0] : ignored, op, hocket::root{root},
+                                            hocket::with(hocket::algorithm(by))));
+  }
+  world.run();
+  for (hocket::request& each : requests) each.wait();
+  return out;
+}
+
 /// Averages blocks of two elements: block b has rank b's contributions of the first two kinds.
 template <class T>
 void check_scattered_average(sim::world& world, const std::string& type) {
@@ -200,6 +216,31 @@ void check_extremes(sim::world& world, const plan::any_algorithm& by, const std:
                 [&](std::size_t i) { return extreme<T>(static_cast<contribution>(i), ranks, false); });
 }
 
+/// Checks sums, averages, minima and maxima on a root, whose number the type may not be able to count.
+template <class T>
+void check_reduced(sim::world& world, int root, const std::string& type) {
+  const int ranks = world.size();
+  const plan::any_algorithm by = plan::binomial_reduce{root};
+  const std::string what = type + " on root " + std::to_string(root);
+  const per_rank<T> in = contributions<T>(ranks);
+  check_results(reduced(world, root, in, hocket::average{}, by), ranks, "average of " + what,
+                [&](std::size_t i) { return right_average<T>(static_cast<contribution>(i), ranks); });
+  check_results(reduced(world, root, in, hocket::minimum{}, by), ranks, "minimum of " + what,
+                [&](std::size_t i) { return extreme<T>(static_cast<contribution>(i), ranks, true); });
+  check_results(reduced(world, root, in, hocket::maximum{}, by), ranks, "maximum of " + what,
+                [&](std::size_t i) { return extreme<T>(static_cast<contribution>(i), ranks, false); });
+  const per_rank<T> sums = reduced(world, root, in, std::plus<>{}, by);
+  if (std::is_integral_v<T> || (ranks & (ranks - 1)) == 0) {
+    check_results(sums, ranks, "sum of " + what,
+                  [&](std::size_t i) { return right_sum<T>(static_cast<contribution>(i), ranks); });
+    return;
+  }
+  const plan::layout layout = hocket_test::layout_for(by, ranks, elements);  // see check_sums
+  const auto wanted = hocket_test::evaluate<T>(by, ranks, layout, in, std::plus<>{});
+  check_results(sums, ranks, "sum of " + what,
+                [&](std::size_t i) { return wanted[static_cast<std::size_t>(root)][i]; });
+}
+
 /// Calls `check(T, name)` for every element type that has an accumulator of the library.
 template <class Check>
 void for_each_type(Check check) {
@@ -224,6 +265,7 @@ TEST_CASE("reductions of every type are right for numbers of ranks around those 
       many::check_sums<T>(world, hocket::plan::recursive_doubling{}, name);
       many::check_extremes<T>(world, hocket::plan::recursive_doubling{}, name);
       many::check_scattered_average<T>(world, name);
+      many::check_reduced<T>(world, ranks - 1, name);
     });
     many::check_sums<std::int8_t>(world, hocket::plan::ring_all_reduce{}, "int8");
     many::check_sums<std::uint8_t>(world, hocket::plan::double_tree{1}, "uint8");
@@ -233,6 +275,7 @@ TEST_CASE("reductions of every type are right for numbers of ranks around those 
 TEST_CASE("sums and averages of int16 over 32768 ranks are right", "[sim][rank_counts]") {
   hocket::sim::world world(32768);
   many::check_sums<std::int16_t>(world, hocket::plan::recursive_doubling{}, "int16");
+  many::check_reduced<std::int16_t>(world, 32767, "int16");
 }
 
 TEST_CASE("reductions of every type over 32768 and 65536 ranks are right", "[.many_ranks][sim]") {
@@ -241,6 +284,7 @@ TEST_CASE("reductions of every type over 32768 and 65536 ranks are right", "[.ma
     many::for_each_type([&]<class T>(T, const char* name) {
       many::check_sums<T>(world, hocket::plan::recursive_doubling{}, name);
       many::check_extremes<T>(world, hocket::plan::recursive_doubling{}, name);
+      many::check_reduced<T>(world, ranks / 2, name);
     });
   }
 }
