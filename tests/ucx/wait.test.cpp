@@ -38,7 +38,8 @@ struct sums_in_flight {
     requests.push_back(hocket::all_reduce_async(on, in_, out_.back()));
   }
   void check(int ranks, std::size_t which, findings& found) const {
-    found.equal(out_[which], sum_of(ranks, size_), "sum " + std::to_string(which) + " of " + std::to_string(size_));
+    found.equal(out_[which], ucx_test::sum_of(ranks, size_),
+                "sum " + std::to_string(which) + " of " + std::to_string(size_));
   }
 
  private:
@@ -156,7 +157,7 @@ TEST_CASE("between processes, wait_all reports the first failure of the list, an
       const auto cause = found.fails(errc::peer_lost, "wait_all", [&] { hocket::wait_all(requests); });
       found.equal(cause.context.peer, killed_rank, "rank named by wait_all");
       found.equal(cause.message(), requests[1].error().message(), "the first failure of the list");
-      found.equal(out[0], sum_of(2, in.size()), "the sum that has not failed");
+      found.equal(out[0], ucx_test::sum_of(2, in.size()), "the sum that has not failed");
       found.equal(hocket::wait_any(requests, code), std::size_t{0}, "the first to end");
       found.expect(!code, "the code of success");
       for (const std::size_t next : {std::size_t{1}, std::size_t{2}}) {
