@@ -4,7 +4,8 @@
 // Processes are killed or stopped at random times: in a stream of mixed collectives, and while they connect, split,
 // shrink and end.
 // Every survivor gets an error that names the right rank within a second (three over the network, unless the rank was
-// killed in a call), while the deadline of its calls is a minute away; the survivors shrink and continue with right results, and nothing is left behind.
+// killed in a call), while the deadline of its calls is a minute away; the survivors shrink and continue with right
+// results, and nothing is left behind.
 #include "support/catch.hpp"
 #include "ucx/ranks.hpp"
 

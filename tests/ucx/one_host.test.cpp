@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Ranks of one host that share less than usual: other namespaces, users and limits, as in containers, and without some
-/// system calls. They connect by another way, no port is open beyond the loopback interface, and a killed rank is named.
+/// system calls. They connect by another way, open no port beyond the loopback interface, and name a killed rank.
 #include "support/catch.hpp"
 #include "support/system_call_filter.hpp"
 #include "ucx/ranks.hpp"

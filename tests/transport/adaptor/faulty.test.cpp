@@ -280,7 +280,7 @@ TEST_CASE("1000 schedules of faults between threads give correct results or spec
         if (!names_a_faulty_rank(cause, seed, ranks)) doubtful.add(seed);
       }
     });
-    // A rank that has no core for 5 ms is late without a fault, and is rightly named. With more time it is not. The time
+    // A rank that has no core for 5 ms is late without a fault, and is rightly named. With more time it is not. This
     // is longer than a rank waits for a peer's call after a message of wrong length.
     const std::set<std::uint64_t> again = doubtful.take();
     on_ranks(ranks, [&](thread_rank& me) {

@@ -90,8 +90,8 @@ consteval sentence explain_operation_to_explain() {
   }
 }
 
-/// Returns the mistake in `explain<T>(communicator, collective, count, op, root, options)`: `count` is a number of elements,
-/// hocket::counts, or missing, according to the collective.
+/// Returns the mistake in `explain<T>(communicator, collective, count, op, root, options)`: `count` is a number of
+/// elements, hocket::counts, or missing, according to the collective.
 template <class T, class Arguments>
 consteval sentence explain_explain() {
   using collective = typename Arguments::template plain<1>;
