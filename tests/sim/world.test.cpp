@@ -378,6 +378,9 @@ TEST_CASE("invalid worlds and groups are rejected with the reason") {
   }
   CHECK(refused("there is no rank 3", [&] { world.spend(3, 1); }));
   CHECK(refused("there is no rank -1", [&] { world.spend(-1, 1); }));
+  for (const int rank : {-1, 3}) {
+    CHECK(refused("there is no rank " + std::to_string(rank), [&] { static_cast<void>(world.time_of(rank)); }));
+  }
   CHECK(world.now() == std::numeric_limits<double>::max());
   CHECK(refused("rank 3 is not in this world", [&] { world.group({0, 3}); }));
   CHECK(refused("rank -1 is not in this world", [&] { world.group({-1}); }));

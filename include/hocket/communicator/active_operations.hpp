@@ -102,6 +102,9 @@ class active_operations {
     return one;
   }
 
+ protected:
+  static Operation* before(Operation& one) noexcept { return link(one).before_; }
+
  private:
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;

@@ -42,6 +42,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,8 @@ struct push_pair {
 };
 
 class operation;
+template <class Operation>
+class indexed_operations;
 
 /// Failure of a call with a negative timeout.
 HOCKET_COLD inline failure negative_timeout(std::chrono::nanoseconds given, error_context where = {}) {
@@ -72,6 +75,9 @@ class communicator_state {
  public:
   using domain_type = Domain;
   using endpoints_type = typename Domain::endpoints_type;
+  /// Ranks in virtual time include <hocket/communicator/indexed_operations.hpp>.
+  using active_type = std::conditional_t<transport::keeps_virtual_time<endpoints_type>, indexed_operations<operation>,
+                                         active_operations<operation>>;
 
   communicator_state(std::shared_ptr<Domain> through, transport::open_parameters how, std::size_t staging_bytes);
   communicator_state(const communicator_state&) = delete;
@@ -136,6 +142,9 @@ class communicator_state {
 
   /// Whether operation `sequence` may begin here.
   bool has_turn(std::uint32_t sequence) const noexcept { return distance(completed_, sequence) <= most_in_flight; }
+
+  /// The last operation that may begin here.
+  std::uint32_t last_turn() const noexcept { return completed_ + static_cast<std::uint32_t>(most_in_flight); }
 
   /// True if all peers have left the slot of `sequence`, so that it may be written.
   bool has_credit(std::uint32_t sequence) noexcept { return knows_credit(sequence) || refresh_credit(sequence); }
@@ -280,8 +289,8 @@ class communicator_state {
 
   // ── Operations that were started and not waited for ──────────────────────────────────────────────────────────────
 
-  active_operations<operation>& active() noexcept { return active_; }
-  const active_operations<operation>& active() const noexcept { return active_; }
+  active_type& active() noexcept { return active_; }
+  const active_type& active() const noexcept { return active_; }
 
   /// Messages outside any plan that are not in transit, and those that have not arrived.
   message_order& sends() noexcept { return sends_; }
@@ -367,7 +376,7 @@ class communicator_state {
   std::vector<growing_buffer> spare_;
   std::array<std::vector<growing_buffer>, transport::window> receive_buffers_;
   remembered_calls remembered_;
-  active_operations<operation> active_;
+  active_type active_;
   message_order sends_, receives_;
   call_log calls_;
   std::vector<open_inquiry> open_inquiries_;

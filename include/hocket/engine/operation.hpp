@@ -11,6 +11,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/machine.hpp>
+#include <hocket/transport/operation_event.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -74,6 +75,8 @@ class operation : public active_link<operation> {
   virtual failure overdue() const { return {}; }
   /// True if it waits only for peers, which wake this rank: see `transport::can_sleep`.
   virtual bool waits_for_peers() const noexcept { return false; }
+  /// The events in virtual time without which `advance` would return `blocked` again.
+  virtual transport::awaited_events awaited_events() const { return transport::every_event; }
   /// Adds the operation's position to `context`.
   virtual void locate(error_context& context) = 0;
 
@@ -165,6 +168,12 @@ class plan_run {
   bool has_full_cause() const { return machine_->has_full_cause(); }
   void locate(error_context& context) { machine_->locate(context); }
   std::uint32_t sequence() const noexcept { return machine_->sequence(); }
+  transport::awaited_events awaited_events() const noexcept {
+    const bool is_last_segment = begin_ >= bound_.layout.block_size();
+    transport::awaited_events result = transport::every_event;
+    if (is_last_segment) result[0] = transport::operation_event::step(machine_->sequence());
+    return result;
+  }
 
  private:
   static binding shown(State& state, binding bound) {

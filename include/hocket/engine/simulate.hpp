@@ -16,6 +16,7 @@
 #include <hocket/kernel/host/element_kernel.hpp>
 #include <hocket/plan/layout.hpp>
 #include <hocket/plan/plan.hpp>
+#include <hocket/transport/operation_event.hpp>
 #include <hocket/transport/sim/domain.hpp>
 
 #include <cstddef>
@@ -103,7 +104,8 @@ class bare_rank {
   bare_rank(const std::shared_ptr<network>& through, const transport::open_parameters& how,
             const hocket::detail::binding& bound)
       : state_(through, how), machine_(state_, 1, bound) {
-    state_.endpoints().attach(this, [](void* self) { static_cast<bare_rank*>(self)->poll(); });
+    state_.endpoints().attach(
+        this, [](void* self, const transport::operation_event&) { return static_cast<bare_rank*>(self)->poll(); });
     poll();
   }
   bare_rank(const bare_rank&) = delete;
@@ -113,9 +115,12 @@ class bare_rank {
   const failure& cause() const noexcept { return machine_.cause(); }
 
  private:
-  void poll() {
-    const bool over = status_ == hocket::detail::machine_status::done || failed();
-    if (!over) status_ = machine_.advance();
+  bool over() const noexcept { return status_ == hocket::detail::machine_status::done || failed(); }
+
+  /// Returns whether the operation is incomplete.
+  bool poll() {
+    if (!over()) status_ = machine_.advance();
+    return !over();
   }
 
   bare_state state_;

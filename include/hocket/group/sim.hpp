@@ -15,12 +15,14 @@
 #pragma once
 
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/indexed_operations.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/float_bits.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/plan/cost_model.hpp>
+#include <hocket/transport/operation_event.hpp>
 #include <hocket/transport/sim/domain.hpp>
 
 #include <cstddef>
@@ -119,8 +121,11 @@ class world {
 
   /// Seconds from the beginning until the last operation on any rank was complete.
   double now() const noexcept { return network_->now(); }
-  /// Seconds until `rank`'s last operation was complete.
-  double time_of(int rank) const noexcept { return network_->time_of(rank); }
+  /// Seconds until `rank`'s last operation was complete. Raises `invalid_argument` if there is no such rank.
+  double time_of(int rank) const {
+    require_rank(rank);
+    return network_->time_of(rank);
+  }
 
   /// Simulates that `rank` computes for `seconds`: its next operation begins later. Raises `invalid_argument` if there
   /// is no such rank, or unless `seconds` and the sum of the rank's times are finite numbers, 0 or more.
@@ -159,19 +164,33 @@ class world {
     return ranks;
   }
 
-  /// Polls the active operations of one communicator, and reports completed and failed operations.
+  /// Polls the active operations of one communicator that `now` may concern: see `transport::poll_function`.
   template <class State>
-  static void poll(void* owner) {
+  static bool poll(void* owner, const transport::operation_event& now) {
     auto& state = *static_cast<State*>(owner);
-    for (hocket::detail::operation* const each : state.active()) {
-      if (each->over()) continue;
-      const hocket::detail::machine_status status = each->poll();
-      if (status == hocket::detail::machine_status::done) each->entry().ends();
-      if (status != hocket::detail::machine_status::failed) continue;
-      failure cause = with_context(*each, state);
-      state.revoke(cause);
-      state.endpoints().note(std::move(cause));
+    bool is_any_incomplete = false;
+    const auto poll_one = [&](hocket::detail::operation& each) {
+      if (!each.over()) poll_operation(each, state);
+      is_any_incomplete = is_any_incomplete || !each.over();
+    };
+    if (now.what == transport::operation_event::kind::any) {
+      state.active().visit_all(poll_one);
+    } else {
+      state.active().visit_concerned(
+          now, [&] { return state.last_turn(); }, poll_one);
     }
+    return is_any_incomplete;
+  }
+
+  /// Polls an operation, and reports if it has completed or failed.
+  template <class State>
+  static void poll_operation(hocket::detail::operation& one, State& state) {
+    const hocket::detail::machine_status status = one.poll();
+    if (status == hocket::detail::machine_status::done) one.entry().ends();
+    if (status != hocket::detail::machine_status::failed) return;
+    failure cause = with_context(one, state);
+    state.revoke(cause);
+    state.endpoints().note(std::move(cause));
   }
 
   /// Returns the failure of `failed`, with the operation's position and call site added.

@@ -33,8 +33,9 @@ class contexts {
   /// Takes `context` and returns true if it is free.
   bool claim(std::uint32_t context) {
     const std::lock_guard lock(mutex_);
-    if (std::find(used_.begin(), used_.end(), context) != used_.end()) return false;
-    used_.push_back(context);
+    const auto place = std::lower_bound(used_.begin(), used_.end(), context);
+    if (place != used_.end() && *place == context) return false;
+    used_.insert(place, context);
     last_ = context;
     return true;
   }
@@ -42,7 +43,8 @@ class contexts {
   /// Makes a number available again.
   void release(std::uint32_t context) {
     const std::lock_guard lock(mutex_);
-    std::erase(used_, context);
+    const auto place = std::lower_bound(used_.begin(), used_.end(), context);
+    if (place != used_.end() && *place == context) used_.erase(place);
   }
 
   /// Releases a number that was claimed.
@@ -62,7 +64,7 @@ class contexts {
  private:
   std::mutex mutex_;
   std::uint32_t last_ = 0;
-  std::vector<std::uint32_t> used_;
+  std::vector<std::uint32_t> used_;  ///< in ascending order
 };
 
 }  // namespace transport

@@ -14,6 +14,7 @@
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/step_observer.hpp>
 #include <hocket/plan/plan.hpp>
+#include <hocket/transport/operation_event.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -76,6 +77,10 @@ class host_operation final : public operation {
   const failure& reported() const override { return run_.cause(); }
   bool has_full_cause() const override { return run_.has_full_cause(); }
   bool waits_for_peers() const noexcept override { return !on_device_ && !run_.waits_for_credit(); }
+  transport::awaited_events awaited_events() const override {
+    const bool is_running = prepares_ == nullptr || (prepared_ == in_count_ && finished_ == 0);
+    return is_running ? run_.awaited_events() : transport::every_event;
+  }
   void locate(error_context& context) override { run_.locate(context); }
 
  private:

@@ -10,6 +10,7 @@
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/contexts.hpp>
 #include <hocket/transport/link_costs.hpp>
+#include <hocket/transport/operation_event.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace adaptor {
 /// Endpoints that poll operations through a callback: those of simulated ranks.
 template <class Endpoints>
 concept attachable =
-    requires(Endpoints& endpoints, void* owner, void (*poll)(void*)) { endpoints.attach(owner, poll); };
+    requires(Endpoints& endpoints, void* owner, transport::poll_function poll) { endpoints.attach(owner, poll); };
 
 template <class Endpoints>
 class forwarding_endpoints {
@@ -104,7 +105,7 @@ class forwarding_endpoints {
   std::string departure_reason(int peer) { return transport::departure_reason(*inner_, peer); }
   bool flag_reaches(int peer) { return transport::flag_reaches(*inner_, peer); }
 
-  void attach(void* owner, void (*poll)(void*))
+  void attach(void* owner, transport::poll_function poll)
     requires attachable<Endpoints>
   {
     inner_->attach(owner, poll);

@@ -11,6 +11,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/operation_event.hpp>
 #include <hocket/transport/sim/conditions.hpp>
 #include <hocket/transport/sim/network.hpp>
 
@@ -56,9 +57,9 @@ class endpoint_group {
   int size() const noexcept { return static_cast<int>(here_.of->members.size()); }
   static constexpr int ranks_per_core() noexcept { return 1; }
 
-  /// Sets the callback `poll(owner)`, which polls all active operations of these endpoints when the world runs. Without
-  /// it, only blocking calls make progress here.
-  void attach(void* owner, void (*poll)(void*)) noexcept {
+  /// Sets the callback that polls active operations of these endpoints when the world runs. Without it, only blocking
+  /// calls make progress here.
+  void attach(void* owner, transport::poll_function poll) noexcept {
     here_.owner = owner;
     here_.poll = poll;
   }
@@ -99,7 +100,7 @@ class endpoint_group {
 
   bool drained(sending& state) {
     if (state.mailed == nullptr) return true;
-    here_.awaited_peer = state.mailed->received ? -1 : state.mailed->to;
+    network_->note_wait(here_, state.mailed->received ? -1 : state.mailed->to);
     if (!state.mailed->received) return false;
     network_->note_received(here_, *state.mailed);
     return true;

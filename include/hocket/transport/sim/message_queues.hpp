@@ -16,7 +16,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace sim {
 
 struct queued_message {
-  std::uint64_t key = 0;       ///< see `key_of`
+  std::uint64_t key = 0;       ///< see `transport::message_key`
   const void* data = nullptr;  ///< in the sender's memory; null if the sender has abandoned it
   std::size_t bytes = 0;
   group* of = nullptr;  ///< null: free
@@ -35,13 +35,9 @@ struct taken_message {
   std::uint32_t signature = 0;
 };
 
-/// Returns the key by which a receive matches messages: operation (or tag), channel and sender.
-constexpr std::uint64_t key_of(std::uint32_t sequence, unsigned channel, int sender) noexcept {
-  return (std::uint64_t{sequence} << 32) | (std::uint64_t{channel} << 28) | static_cast<std::uint32_t>(sender);
-}
 inline constexpr std::uint64_t no_key = ~std::uint64_t{0};
 
-/// A message in the list of an endpoint, and its predecessor.
+/// A message in its list of an endpoint, and its predecessor.
 struct found_message {
   std::uint32_t index = no_index;
   std::uint32_t before = no_index;
@@ -62,14 +58,17 @@ class message_queues {
     return index;
   }
 
-  void deliver(endpoint& to, std::uint32_t index) noexcept {
-    (to.last_queued == no_index ? to.first_queued : queued_[to.last_queued].next) = index;
-    to.last_queued = index;
+  void deliver(endpoint& to, std::uint32_t index) {
+    delivered_messages& delivered = to.delivered;
+    const std::size_t lists = delivered.more.empty() ? 1 : delivered.more.size();
+    if (delivered.count >= most_per_list * lists) divide(delivered, most_per_list * lists);
+    append(delivered.list_of(queued_[index].key), index);
+    ++delivered.count;
   }
 
-  /// Returns the oldest delivered message with this key. Searches linearly, because few messages wait at a time.
-  found_message find(const endpoint& at, std::uint64_t key) const noexcept {
-    found_message found{at.first_queued, no_index};
+  /// Returns the oldest delivered message with this key.
+  found_message find(endpoint& at, std::uint64_t key) const noexcept {
+    found_message found{at.delivered.list_of(key).first, no_index};
     while (found.index != no_index && queued_[found.index].key != key) {
       found = {queued_[found.index].next, found.index};
     }
@@ -79,8 +78,10 @@ class message_queues {
   /// Removes a delivered message.
   void remove(endpoint& at, found_message which) noexcept {
     queued_message& message = queued_[which.index];
-    (which.before == no_index ? at.first_queued : queued_[which.before].next) = message.next;
-    if (at.last_queued == which.index) at.last_queued = which.before;
+    message_list& list = at.delivered.list_of(message.key);
+    (which.before == no_index ? list.first : queued_[which.before].next) = message.next;
+    if (list.last == which.index) list.last = which.before;
+    --at.delivered.count;
     message.of = nullptr;
     message.next = std::exchange(free_, which.index);
   }
@@ -93,6 +94,28 @@ class message_queues {
   }
 
  private:
+  /// To search so few messages takes less time than to compute a hash.
+  static constexpr std::size_t most_per_list = 8;
+
+  void append(message_list& to, std::uint32_t index) noexcept {
+    (to.last == no_index ? to.first : queued_[to.last].next) = index;
+    to.last = index;
+  }
+
+  /// Divides delivered messages into more lists. Messages with equal keys stay in order.
+  void divide(delivered_messages& delivered, std::size_t lists) {
+    std::vector<message_list> old(lists);
+    old.swap(delivered.more);
+    if (old.empty()) old.push_back(std::exchange(delivered.only, message_list{}));
+    for (const message_list& each : old) {
+      for (std::uint32_t index = each.first; index != no_index;) {
+        const std::uint32_t next = std::exchange(queued_[index].next, no_index);
+        append(delivered.list_of(queued_[index].key), index);
+        index = next;
+      }
+    }
+  }
+
   std::vector<queued_message> queued_;
   std::uint32_t free_ = no_index;
 };

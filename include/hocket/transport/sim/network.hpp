@@ -17,6 +17,7 @@
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/detail/event_queue.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/operation_event.hpp>
 #include <hocket/transport/sim/conditions.hpp>
 #include <hocket/transport/sim/endpoint.hpp>
 #include <hocket/transport/sim/lanes.hpp>
@@ -60,7 +61,8 @@ class network {
   }
   void part(endpoint& at) {
     at.of->members[static_cast<std::size_t>(at.rank)] = nullptr;
-    std::erase(calls_, &at);
+    std::erase_if(calls_, [&](const event_at& each) { return each.where == &at; });
+    in_use_.remove(at);
   }
 
   /// Records that an operation failed while the world ran. The first failure is stored until it is taken.
@@ -72,18 +74,18 @@ class network {
   // ── Queries of the lanes of an operation ─────────────────────────────────────────────────────────────────────────
 
   void call(endpoint& at, std::uint32_t sequence) {
-    at.called.push_back({sequence, rank_resources_[at.world_rank].clock});
+    at.called.insert_or_assign(sequence, rank_resources_[at.world_rank].clock);
+    in_use_.add(at);
   }
 
   /// Begins an operation, at the time of its call or when those before it made room.
   void enter(endpoint& at, std::uint32_t sequence, unsigned lanes) {
     rank_resources& here = rank_resources_[at.world_rank];
     double begin = at.left;
-    std::erase_if(at.called, [&](const call_time& each) {
-      if (each.sequence != sequence) return false;
-      begin = std::max(begin, each.clock);
-      return true;
-    });
+    if (const auto found = at.called.find(sequence); found != at.called.end()) {
+      begin = std::max(begin, found->second);
+      at.called.erase(found);
+    }
     for (unsigned i = 0; i < lanes; ++i) {
       const std::uint32_t index = lanes_.make();
       lane& made = lanes_[index];
@@ -142,7 +144,7 @@ class network {
 
   /// Ends an operation that has completed or is abandoned.
   void leave(endpoint& at, std::uint32_t sequence) {
-    std::erase_if(at.called, [&](const call_time& each) { return each.sequence == sequence; });
+    at.called.erase(sequence);
     rank_resources& here = rank_resources_[at.world_rank];
     bool found = false;
     std::erase_if(at.lanes, [&](std::uint32_t index) {
@@ -166,7 +168,7 @@ class network {
   /// Sends a message of the lane that may act.
   void send(const endpoint& at, int peer, transport::message_id id, const void* data, std::size_t bytes) {
     lane& self = lanes_[running_lane_];
-    const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
+    const std::uint64_t key = transport::message_key(id.sequence, id.channel, at.rank);
     ++self.undrained;
     post({key, data, bytes, at.of, peer, running_lane_, self.sent++, id.signature}, at, self.time);
   }
@@ -178,17 +180,18 @@ class network {
     const auto* const begin = static_cast<const std::byte*>(data);
     auto sent = std::make_shared<point_to_point_message>(
         point_to_point_message{std::vector<std::byte>(begin, begin + bytes), peer});
-    const std::uint64_t key = key_of(id.sequence, id.channel, at.rank);
+    const std::uint64_t key = transport::message_key(id.sequence, id.channel, at.rank);
     const std::uint32_t index = post({key, nullptr, bytes, at.of, peer, no_index, at.point_to_point_sent++}, at,
                                      after_overhead(rank_resources_[at.world_rank], plan::action_kind::send, 0));
     point_to_point_[index] = sent;
+    in_use_.add(at);
     return sent;
   }
 
   /// Receives the first arrived message from `peer` with this channel and tag, if any.
   std::shared_ptr<point_to_point_message> fetch(endpoint& at, int peer, transport::message_id id) {
-    const found_message found = queued_.find(at, key_of(id.sequence, id.channel, peer));
-    at.awaited_peer = found.index == no_index ? peer : -1;
+    const found_message found = queued_.find(at, transport::message_key(id.sequence, id.channel, peer));
+    note_wait(at, found.index == no_index ? peer : -1);
     if (found.index == no_index) return nullptr;
     rank_resources& here = rank_resources_[at.world_rank];
     const auto entry = point_to_point_.find(found.index);
@@ -199,9 +202,15 @@ class network {
     latest_ = std::max(latest_, here.clock);
     point_to_point_.erase(entry);
     endpoint* const sender = at.of->members[static_cast<std::size_t>(peer)];
-    if (sender != nullptr) calls_.push_back(sender);
+    if (sender != nullptr) calls_.push_back({sender, transport::operation_event::receipt(id, at.rank)});
     queued_.remove(at, found);
     return content;
+  }
+
+  /// Records the peer of a message outside plans that is awaited here; -1: none.
+  void note_wait(endpoint& at, int peer) {
+    at.awaited_peer = peer;
+    if (peer >= 0) in_use_.add(at);
   }
 
   /// Advances the clock of a sender that learns that its message was received.
@@ -220,10 +229,10 @@ class network {
     running_lane_ = no_index;
     for (;; moved = true) {
       if (!calls_.empty()) {
-        endpoint& called = *calls_.back();
+        const event_at next = calls_.back();
         calls_.pop_back();
-        if (called.poll != nullptr) called.poll(called.owner);
-        if (&called == caller) return true;
+        if (next.where->poll != nullptr) next.where->poll(next.where->owner, next.what);
+        if (next.where == caller) return true;
         continue;
       }
       std::uint32_t next = no_index;
@@ -250,24 +259,33 @@ class network {
   }
 
   /// Returns which ranks wait for what when nothing can make progress; no failure if none waits.
-  failure stuck() { return report_waiting(lanes_, alive_, groups_); }
+  failure stuck() { return report_waiting(lanes_, alive_, in_use_); }
 
   /// Polls all operations, so that those that still wait for `send` and `recv` record their peer before `stuck`.
   void ask_all() {
-    groups_.for_each([](endpoint& at) {
+    in_use_.for_each([&](endpoint& at) {
+      const group& of = *at.of;
+      const auto rank = static_cast<std::size_t>(at.rank);
       at.awaited_peer = -1;
-      if (at.poll != nullptr) at.poll(at.owner);
+      const bool is_any_incomplete = at.poll != nullptr && at.poll(at.owner, transport::operation_event{});
+      if (of.members[rank] == &at && !is_any_incomplete && at.awaited_peer < 0) in_use_.remove(at);
     });
   }
 
  private:
   static constexpr std::uint32_t message_bit = std::uint32_t{1} << 31;
+
+  struct event_at {
+    endpoint* where = nullptr;
+    transport::operation_event what;
+  };
+
   // ── Lanes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /// Abandons a lane: no rank may read what it sent any more.
   void abandon(std::uint32_t index) {
     lanes_.abandon(index);
-    queued_.disown(index);
+    if (lanes_[index].undrained != 0) queued_.disown(index);
     --alive_;
   }
 
@@ -277,7 +295,7 @@ class network {
     if (at == nullptr) return false;
     running_lane_ = index;
     visited_ = false;
-    if (at->poll != nullptr) at->poll(at->owner);
+    if (at->poll != nullptr) at->poll(at->owner, transport::operation_event::step(lanes_[index].sequence));
     if (!visited_ && at == caller) return true;
     running_lane_ = no_index;
     return false;
@@ -288,7 +306,7 @@ class network {
   // The three steps that follow are those of plan::detail::clock.
 
   /// Returns whether this lane's next action can begin now. Otherwise the lane will be woken.
-  bool begins(lane& self, const endpoint& at, const plan::action& what) {
+  bool begins(lane& self, endpoint& at, const plan::action& what) {
     const bool takes_turns = self.has_siblings || rank_resources_[at.world_rank].operations > 1;
     if (std::exchange(self.turn_over, false)) {
       event_queue_.add(self.time, running_lane_);
@@ -303,7 +321,7 @@ class network {
       self.ready = std::max(self.ready, self.drained);
     }
     if (receives(what)) {
-      const std::uint64_t key = key_of(self.sequence, what.channel, what.peer);
+      const std::uint64_t key = transport::message_key(self.sequence, what.channel, what.peer);
       found_ = queued_.find(at, key);
       if (found_.index == no_index) {
         self.awaited = key;
@@ -369,7 +387,7 @@ class network {
     port = begin + how_.model.port(static_cast<double>(message.bytes)) + delay * port_share();
     queued_.deliver(*to, index);
     if (message.sender == no_index) {
-      calls_.push_back(to);
+      calls_.push_back({to, {transport::operation_event::kind::arrival, message.key}});
       return;
     }
     for (const std::uint32_t reader : to->lanes) {
@@ -398,6 +416,7 @@ class network {
   const conditions how_;
   std::vector<rank_resources> rank_resources_;
   group_table groups_;
+  endpoints_in_use in_use_;
   lane_table lanes_;
   message_queues queued_;
   std::unordered_map<std::uint32_t, std::shared_ptr<point_to_point_message>> point_to_point_;  ///< by message
@@ -405,7 +424,7 @@ class network {
   std::vector<std::uint32_t> ready_;       ///< lanes that can continue now
   std::vector<std::uint32_t> starting_;    ///< lanes that have not acted yet
   std::size_t next_start_ = 0;
-  std::vector<endpoint*> calls_;  ///< to be polled for point-to-point messages
+  std::vector<event_at> calls_;  ///< of point-to-point messages; their operations are to be polled
   double now_ = 0;
   double latest_ = 0;
   std::uint32_t running_lane_ = no_index;  ///< the lane that may act

@@ -18,7 +18,7 @@ namespace sim {
 
 /// Returns a failure whose reason names up to 8 waiting lanes and ranks that wait in `send` or `recv`; no failure if
 /// none waits. `alive` is the number of lanes that have not completed. The failure's context is that of the first one.
-inline failure report_waiting(lane_table& lanes, std::uint64_t alive, const group_table& groups) {
+inline failure report_waiting(lane_table& lanes, std::uint64_t alive, const endpoints_in_use& endpoints) {
   constexpr unsigned most_named = 8;
   unsigned named = 0;
   std::string reason = "no operation of this simulated world can make progress:";
@@ -31,12 +31,14 @@ inline failure report_waiting(lane_table& lanes, std::uint64_t alive, const grou
     where.ranks = static_cast<int>(at.of->members.size());
     where.peer = peer;
   };
-  lanes.for_each_waiting([&](const lane& each) {
-    name(*each.at, each.awaited_peer, each.sequence, describe(each));
-    return named < most_named && named < alive;
-  });
+  if (alive > 0) {
+    lanes.for_each_waiting([&](const lane& each) {
+      name(*each.at, each.awaited_peer, each.sequence, describe(each));
+      return named < most_named && named < alive;
+    });
+  }
   if (alive > named) hocket::detail::append(reason, {", and ", alive - named, " more lanes wait"});
-  groups.for_each([&](const endpoint& at) {
+  endpoints.for_each([&](const endpoint& at) {
     if (at.awaited_peer < 0 || named >= most_named) return;
     name(at, at.awaited_peer, 0,
          hocket::detail::concat({"rank ", at.rank, " waits in send or recv for rank ", at.awaited_peer}));

@@ -13,6 +13,7 @@
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/transport/concept.hpp>
+#include <hocket/transport/operation_event.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -117,6 +118,15 @@ class message_exchange final : public operation {
   const failure& reported() const override { return cause_; }
   failure overdue() const override { return turn_.overdue(); }
   bool waits_for_peers() const noexcept override { return !on_device_; }
+  transport::awaited_events awaited_events() const override {
+    using event = transport::operation_event;
+    transport::awaited_events result = transport::every_event;
+    if (!drained_ && !out_.begun()) return result;
+    result[0] = result[1];
+    if (!drained_) result[0] = event::receipt(id(0), spec_.to);
+    if (!turn_.received()) result[1] = event::arrival(id(0), spec_.from);
+    return result;
+  }
   void locate(error_context& context) override {
     if (!turn_.is_behind()) context.peer = turn_.received() ? spec_.to : spec_.from;
   }
