@@ -47,18 +47,18 @@ class counting_endpoints : public hocket::adaptor::forwarding_endpoints<Endpoint
 using counting_domain =
     hocket::adaptor::adapted_domain<sim::domain, counting_endpoints<sim::endpoint_group>, std::uint64_t>;
 using ranks_of_world = std::vector<hocket::communicator<counting_domain>>;
-using requests = std::vector<hocket::request>;
+using request_list = std::vector<hocket::request>;
 
 constexpr int two_ranks = 2;
 
-void start_receives(requests& all, ranks_of_world& ranks, std::span<int> data, bool same_tag) {
+void start_receives(request_list& all, ranks_of_world& ranks, std::span<int> data, bool same_tag) {
   for (std::size_t i = 0; i < data.size(); ++i) {
     const hocket::tag tag{same_tag ? 0 : static_cast<int>(i)};
     all.push_back(hocket::recv_async(ranks[1], data.subspan(i, 1), hocket::peer{0}, tag));
   }
 }
 
-void start_sends(requests& all, ranks_of_world& ranks, std::span<int> data, bool same_tag) {
+void start_sends(request_list& all, ranks_of_world& ranks, std::span<int> data, bool same_tag) {
   for (std::size_t i = 0; i < data.size(); ++i) {
     const hocket::tag tag{same_tag ? 0 : static_cast<int>(i)};
     all.push_back(hocket::send_async(ranks[0], data.subspan(i, 1), hocket::peer{1}, tag));
@@ -67,27 +67,27 @@ void start_sends(requests& all, ranks_of_world& ranks, std::span<int> data, bool
 
 struct load {
   const char* name;
-  void (*start)(requests& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out);
+  void (*start)(request_list& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out);
 };
 
 constexpr load loads[] = {
     {"messages of different tags, sent first",
-     [](requests& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
+     [](request_list& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
        start_sends(all, ranks, in, false);
        start_receives(all, ranks, out, false);
      }},
     {"messages of different tags, received first",
-     [](requests& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
+     [](request_list& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
        start_receives(all, ranks, out, false);
        start_sends(all, ranks, in, false);
      }},
     {"messages of one tag",
-     [](requests& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
+     [](request_list& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
        start_receives(all, ranks, out, true);
        start_sends(all, ranks, in, true);
      }},
     {"messages of one tag in both directions",
-     [](requests& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
+     [](request_list& all, ranks_of_world& ranks, std::span<int> in, std::span<int> out) {
        for (std::size_t i = 0; i < in.size(); ++i) {
          for (std::size_t rank = 0; rank < two_ranks; ++rank) {
            const hocket::peer other{static_cast<int>(1 - rank)};
@@ -107,7 +107,7 @@ double questions(const load& what, std::size_t count) {
     return std::make_shared<counting_domain>(std::move(inner), asked);
   });
   std::vector<int> in(count, 1), out(count, 2);
-  requests all;
+  request_list all;
   what.start(all, ranks, in, out);
   *asked = 0;
   world.run();
@@ -133,7 +133,7 @@ double median_seconds(const Run& run, int count) {
 void run_collectives(int count) {
   sim::world world(two_ranks);
   std::vector<int> data(static_cast<std::size_t>(two_ranks * count), 1);
-  requests all;
+  request_list all;
   for (std::size_t i = 0; i < data.size(); ++i) {
     const int rank = i < data.size() / 2 ? 0 : 1;
     all.push_back(hocket::all_reduce_async(world.comm(rank), hocket::in_place(std::span(&data[i], 1))));
@@ -148,7 +148,7 @@ void use_groups(int count) {
   std::vector<std::vector<sim::communicator>> groups;
   for (int i = 0; i < count; ++i) {
     groups.push_back(world.group({0, 1}));
-    requests all;
+    request_list all;
     for (std::size_t rank = 0; rank < two_ranks; ++rank) {
       all.push_back(hocket::all_reduce_async(groups.back()[rank], hocket::in_place(std::span(&data[rank], 1))));
     }
@@ -160,7 +160,7 @@ void use_groups(int count) {
 void queue_messages(int count) {
   sim::world world(two_ranks);
   std::vector<int> data(static_cast<std::size_t>(count));
-  requests sent;
+  request_list sent;
   for (int i = 0; i < count; ++i) {
     sent.push_back(hocket::send_async(world.comm(0), std::span(&data[static_cast<std::size_t>(i)], 1), hocket::peer{1},
                                       hocket::tag{i}));
