@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <hocket/group/any_transport.hpp>
 #include <hocket/sim.hpp>
 #include <hocket/transport/adaptor/forwarding.hpp>
 
