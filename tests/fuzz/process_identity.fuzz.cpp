@@ -27,9 +27,13 @@ const ucx::process_identity& own() {
 
 void read_identity(std::span<const std::byte> blob, bool of_this_host) {
   const std::optional<ucx::arrival> arrived = ucx::arrival_from(blob);
-  require(arrived.has_value() == (blob.size() == sizeof *arrived), "an arrival has one size");
   if (!arrived) return;
-  require(std::memcmp(&*arrived, blob.data(), blob.size()) == 0, "an arrival has the bytes of the blob");
+  require(blob.size() >= sizeof(ucx::arrival_values), "an arrival has at least the bytes of its values");
+  const ucx::arrival_values& values = *arrived;
+  require(std::memcmp(&values, blob.data(), sizeof values) == 0, "an arrival has the bytes of the blob");
+  const auto encoded = ucx::encode_arrival(*arrived);
+  const auto again = ucx::arrival_from(encoded);
+  require(again && ucx::encode_arrival(*again) == encoded, "an arrival is read as it was encoded");
   const ucx::arrival here = ucx::own_arrival(arrived->staging_bytes);
   require(ucx::difference(here, 0, *arrived, 1).empty() ==
               (std::memcmp(here.build, arrived->build, sizeof here.build) == 0),
