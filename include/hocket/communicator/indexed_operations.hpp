@@ -109,9 +109,9 @@ class indexed_operations : public active_operations<Operation> {
     void forget(Operation* one) noexcept {
       const auto found = items.find(one);
       if (found == items.end()) return;
-      for (const transport::awaited_events& awaited : {found->second.awaited, found->second.awaited_next}) {
-        for (const event& each : awaited) entries.erase({each, found->second.number, one});
-      }
+      const item& gone = found->second;
+      for (const event& each : gone.awaited) entries.erase({each, gone.number, one});
+      for (const event& each : gone.awaited_next) entries.erase({each, gone.number, one});
       items.erase(found);
     }
 
