@@ -32,13 +32,13 @@ class indexed_operations : public active_operations<Operation> {
     base::remove(one);
   }
 
-  /// Calls `visit(operation)`, which polls it, for each operation that `now` may concern, in the order of the list:
+  /// Calls `act(operation)`, which polls it, for each operation that `now` may concern, in the order of the list:
   /// those that await `now` or every event; those of a plan whose turn has come, up to number `last_turn()`; and those
   /// that were added since. Of several that await the same message only the first can proceed, and then the next one.
-  template <class LastTurn, class Visit>
-  void visit_concerned(const event& now, LastTurn last_turn, Visit visit) {
+  template <class LastTurn, class Act>
+  void visit_concerned(const event& now, LastTurn last_turn, Act act) {
     if (index_ == nullptr) {
-      if (base::size() <= most_without_index) return visit_all(visit);
+      if (base::size() <= most_without_index) return visit_all(act);
       index_ = std::make_unique<index>();
       index_->next_turn = last_turn() + 1;
     }
@@ -53,16 +53,16 @@ class indexed_operations : public active_operations<Operation> {
       const entry found = *next;
       behind = found.number;
       if (found.awaited == event::step(known.next_turn)) ++known.next_turn;
-      visit(*found.of);
+      act(*found.of);
       if (!known.renew(found)) continue;
       if (found.awaited == now) is_open = false;
     }
   }
 
-  /// Calls `visit(operation)` for each operation.
-  template <class Visit>
-  void visit_all(Visit visit) {
-    for (Operation* const each : *this) visit(*each);
+  /// Calls `act(operation)` for each operation.
+  template <class Act>
+  void visit_all(Act act) {
+    for (Operation* const each : *this) act(*each);
   }
 
  private:
