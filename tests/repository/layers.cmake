@@ -47,6 +47,7 @@ set(layers
     "gradient"
     "optimizer/rule"
     "optimizer"
+    "checkpoint"
 )
 
 # Headers of other libraries that only some folders may include: a pattern of names, the folders, the reason.

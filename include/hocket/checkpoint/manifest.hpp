@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The manifest of a checkpoint: which tensors it has, and which part of them is where in which file. A folder is a
+/// checkpoint only if it has a manifest, which is written last.
+///
+///     {"format":"hocket checkpoint","version":1,"epoch":0,"step":200,"attempt":1,
+///      "metadata":{"seed":"7"},
+///      "shards":[{"file":"shard-0-of-2.safetensors","bytes":8192,"blocks_at":8100}, ...],
+///      "tensors":[{"name":"weight","dtype":"F32","shape":[2,3],
+///                  "parts":[{"shard":0,"begin":[0,0],"size":[2,3],"at":4096,"crc32c":123,"first_block":0}, ...]}, ...],
+///      "crc32c":456}
+///
+/// `at` and `blocks_at` are offsets in the file. From `blocks_at` on are the CRC-32C of all blocks of `block_bytes` bytes
+/// of each part, as 32-bit integers; so a reader can verify some blocks of a part alone.
+#pragma once
+
+#include <hocket/checkpoint/element_type.hpp>
+#include <hocket/checkpoint/rectangle.hpp>
+#include <hocket/checkpoint/safetensors.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/crc32c.hpp>
+#include <hocket/core/json_line.hpp>
+#include <hocket/core/json_reader.hpp>
+#include <hocket/core/text.hpp>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace checkpoint {
+
+/// Number of bytes of a part that have a checksum of their own; the last block of a part may be shorter.
+inline constexpr std::uint64_t block_bytes = 4096;
+
+constexpr std::uint64_t blocks_of(std::uint64_t bytes) noexcept {
+  return bytes / block_bytes + (bytes % block_bytes != 0 ? 1 : 0);
+}
+
+/// A point in the training. A later epoch is later, whatever the step; `attempt` distinguishes checkpoints of the same
+/// step, which a run may save again after it went back.
+struct position {
+  std::uint64_t epoch = 0;
+  std::uint64_t step = 0;
+  std::uint64_t attempt = 0;
+
+  auto operator<=>(const position&) const = default;
+};
+
+struct shard_file {
+  std::string file;             ///< name in the folder of the checkpoint
+  std::uint64_t bytes = 0;      ///< length of the file
+  std::uint64_t blocks_at = 0;  ///< offset of the checksums of its blocks
+};
+
+/// Part of a tensor that is contiguous in a file.
+struct stored_part {
+  std::size_t shard = 0;          ///< index of the file
+  rectangle where;                ///< elements of the tensor
+  std::uint64_t at = 0;           ///< offset in the file
+  std::uint32_t crc32c = 0;       ///< of its bytes
+  std::uint64_t first_block = 0;  ///< index of its first checksum in the file
+};
+
+struct tensor_description {
+  std::string name;
+  element_type type = element_type::u8;
+  sizes_type extents;
+  std::vector<stored_part> parts;
+
+  std::uint64_t bytes_in(const rectangle& where) const noexcept { return where.volume() * bytes_of(type); }
+};
+
+struct manifest {
+  position at;
+  std::map<std::string, std::string> metadata;
+  std::vector<shard_file> shards;
+  std::vector<tensor_description> tensors;
+
+  const tensor_description* find(std::string_view name) const noexcept {
+    for (const tensor_description& each : tensors) {
+      if (each.name == name) return &each;
+    }
+    return nullptr;
+  }
+};
+
+namespace detail {
+
+inline constexpr std::string_view manifest_format = "hocket checkpoint";
+inline constexpr std::uint64_t manifest_version = 1;
+inline constexpr std::string_view checksum_key = ",\n\"crc32c\":";
+
+inline void append_sizes(std::string& to, const char* key, const sizes_type& sizes) {
+  using hocket::detail::append;
+  append(to, {"\"", key, "\":["});
+  for (std::size_t d = 0; d < sizes.size(); ++d) append(to, {d == 0 ? "" : ",", sizes[d]});
+  to += ']';
+}
+
+inline void append_tensor(std::string& to, const tensor_description& tensor) {
+  using hocket::detail::append, hocket::detail::json_text;
+  append(to, {"{\"name\":", json_text(tensor.name), ",\"dtype\":\"", name_of(tensor.type), "\","});
+  append_sizes(to, "shape", tensor.extents);
+  to += ",\"parts\":[";
+  for (std::size_t i = 0; i < tensor.parts.size(); ++i) {
+    const stored_part& part = tensor.parts[i];
+    append(to, {i == 0 ? "" : ",", "{\"shard\":", part.shard, ","});
+    append_sizes(to, "begin", part.where.begin);
+    to += ',';
+    append_sizes(to, "size", part.where.size);
+    append(to, {",\"at\":", part.at, ",\"crc32c\":", part.crc32c, ",\"first_block\":", part.first_block, "}"});
+  }
+  to += "]}";
+}
+
+/// Reads the JSON of a manifest, and checks that each part is within its tensor and its file.
+class manifest_reader {
+ public:
+  explicit manifest_reader(std::string_view json) : reader_(json) {}
+
+  /// Returns what is wrong, with the offset; empty if nothing is.
+  std::string read(manifest& result) {
+    std::string format;
+    std::uint64_t version = 0;
+    reader_.object([&](const std::string& key) {
+      if (key == "format") format = reader_.text();
+      else if (key == "version") version = reader_.unsigned_integer();
+      else if (key == "epoch") result.at.epoch = reader_.unsigned_integer();
+      else if (key == "step") result.at.step = reader_.unsigned_integer();
+      else if (key == "attempt") result.at.attempt = reader_.unsigned_integer();
+      else if (key == "metadata") read_metadata(result);
+      else if (key == "shards") reader_.array([&] { result.shards.push_back(shard()); });
+      else if (key == "tensors") reader_.array([&] { result.tensors.push_back(tensor(result.shards)); });
+      else reader_.skip();
+    });
+    reader_.end();
+    if (!reader_.ok()) return hocket::detail::concat({"byte ", reader_.offset(), ": ", reader_.problem()});
+    if (format != manifest_format) return "it is no manifest of a hocket checkpoint";
+    if (version == manifest_version) return {};
+    return hocket::detail::concat(
+        {"it has version ", version, " of the format, and this program reads version ", manifest_version});
+  }
+
+ private:
+  void read_metadata(manifest& result) {
+    reader_.object([&](const std::string& key) { result.metadata[key] = reader_.text(); });
+  }
+
+  shard_file shard() {
+    shard_file result;
+    reader_.object([&](const std::string& key) {
+      if (key == "file") result.file = reader_.text();
+      else if (key == "bytes") result.bytes = reader_.unsigned_integer();
+      else if (key == "blocks_at") result.blocks_at = reader_.unsigned_integer();
+      else reader_.skip();
+    });
+    if (result.file.empty() || result.file.find('/') != result.file.npos)
+      reader_.fail("a shard has no name of a file in the folder");
+    if (result.blocks_at > result.bytes) reader_.fail("blocks_at is beyond the end of the file");
+    return result;
+  }
+
+  sizes_type sizes() {
+    sizes_type result;
+    reader_.array([&] { result.push_back(reader_.unsigned_integer()); });
+    return result;
+  }
+
+  tensor_description tensor(const std::vector<shard_file>& shards) {
+    tensor_description result;
+    reader_.object([&](const std::string& key) {
+      if (key == "name") result.name = reader_.text();
+      else if (key == "dtype") result.type = type();
+      else if (key == "shape") result.extents = sizes();
+      else if (key == "parts") reader_.array([&] { result.parts.push_back(part(result, shards)); });
+      else reader_.skip();
+    });
+    return result;
+  }
+
+  element_type type() {
+    const auto found = element_type_named(reader_.text());
+    if (!found) reader_.fail("an unknown dtype");
+    return found.value_or(element_type::u8);
+  }
+
+  stored_part part(const tensor_description& of, const std::vector<shard_file>& shards) {
+    stored_part result;
+    reader_.object([&](const std::string& key) {
+      if (key == "shard") result.shard = reader_.unsigned_integer();
+      else if (key == "begin") result.where.begin = sizes();
+      else if (key == "size") result.where.size = sizes();
+      else if (key == "at") result.at = reader_.unsigned_integer();
+      else if (key == "crc32c") result.crc32c = static_cast<std::uint32_t>(reader_.unsigned_integer(UINT32_MAX));
+      else if (key == "first_block") result.first_block = reader_.unsigned_integer();
+      else reader_.skip();
+    });
+    if (reader_.ok() && !is_within(result, of, shards))
+      reader_.fail(hocket::detail::concat({"a part of tensor ", hocket::detail::json_text(of.name),
+                                           " is not within the tensor and the file that it names"}));
+    return result;
+  }
+
+  static bool is_within(const stored_part& part, const tensor_description& of, const std::vector<shard_file>& shards) {
+    const auto dimensions = of.extents.size();
+    if (part.where.begin.size() != dimensions || part.where.size.size() != dimensions) return false;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      if (part.where.size[d] > of.extents[d] || part.where.begin[d] > of.extents[d] - part.where.size[d]) return false;
+    }
+    const auto bytes = bytes_of_tensor(of.type, part.where.size);
+    if (!bytes || !bytes_of_tensor(of.type, of.extents) || part.shard >= shards.size()) return false;
+    const shard_file& file = shards[part.shard];
+    const std::uint64_t checksums = (file.bytes - file.blocks_at) / sizeof(std::uint32_t);
+    return *bytes <= file.bytes && part.at <= file.bytes - *bytes && blocks_of(*bytes) <= checksums &&
+           part.first_block <= checksums - blocks_of(*bytes);
+  }
+
+  hocket::detail::json_reader reader_;
+};
+
+}  // namespace detail
+
+/// Returns the text of the manifest.
+inline std::string encode_manifest(const manifest& what) {
+  using hocket::detail::append, hocket::detail::json_text;
+  std::string text;
+  append(text, {"{\"format\":", json_text(detail::manifest_format), ",\"version\":", detail::manifest_version,
+                ",\"epoch\":", what.at.epoch, ",\"step\":", what.at.step, ",\"attempt\":", what.at.attempt});
+  text += ",\n\"metadata\":{";
+  const char* separator = "";
+  for (const auto& [key, value] : what.metadata) {
+    append(text, {separator, json_text(key), ":", json_text(value)});
+    separator = ",";
+  }
+  text += "},\n\"shards\":[";
+  separator = "\n";
+  for (const shard_file& each : what.shards) {
+    append(text, {separator, "{\"file\":", json_text(each.file), ",\"bytes\":", each.bytes,
+                  ",\"blocks_at\":", each.blocks_at, "}"});
+    separator = ",\n";
+  }
+  text += "],\n\"tensors\":[";
+  separator = "\n";
+  for (const tensor_description& each : what.tensors) {
+    text += separator;
+    detail::append_tensor(text, each);
+    separator = ",\n";
+  }
+  text += ']';
+  const std::uint32_t checksum = crc32c().add(std::as_bytes(std::span(text))).value();
+  append(text, {detail::checksum_key, checksum, "}\n"});
+  return text;
+}
+
+/// Reads the text of a manifest. Returns what is wrong, with the offset in bytes; empty if nothing is.
+inline std::string read_manifest(std::string_view text, manifest& result) {
+  const std::size_t end = text.rfind(detail::checksum_key);
+  std::uint64_t stated = 0;
+  if (end != text.npos) {
+    hocket::detail::json_reader last(text.substr(end + detail::checksum_key.size()));
+    stated = last.unsigned_integer(UINT32_MAX);
+    if (!last.ok() || text.substr(end + detail::checksum_key.size() + last.offset()) != "}\n") stated = UINT64_MAX;
+  }
+  if (end == text.npos || stated == UINT64_MAX)
+    return hocket::detail::concat(
+        {"it ends after ", text.size(), " bytes without its checksum: it is truncated or damaged"});
+  if (crc32c().add(std::as_bytes(std::span(text.substr(0, end)))).value() != stated)
+    return hocket::detail::concat({"a byte before byte ", end, " is damaged: the checksum is wrong"});
+  return detail::manifest_reader(text).read(result);
+}
+
+}  // namespace checkpoint
+HOCKET_END_NAMESPACE

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Writes one rank's file of a checkpoint: a safetensors file with the parts that the rank writes, and the checksums of
+/// their blocks as its last tensor.
+#pragma once
+
+#include <hocket/checkpoint/manifest.hpp>
+#include <hocket/checkpoint/safetensors.hpp>
+#include <hocket/checkpoint/state.hpp>
+#include <hocket/checkpoint/write_plan.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/crc32c.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/file_system.hpp>
+#include <hocket/core/text.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace checkpoint {
+
+/// Name of the tensor with the checksums in each file.
+inline constexpr std::string_view blocks_tensor = "hocket.crc32c_of_blocks";
+
+/// Most bytes of a part. A reader must verify and read a part's checksums, 4 bytes for each block, to use one block of it.
+inline constexpr std::uint64_t most_part_bytes = std::uint64_t{16} << 20;
+
+/// Limits how many bytes are written per second, so that the program's own use of the storage stays fast.
+class write_rate {
+ public:
+  /// @param bytes_per_second 0: no limit
+  explicit write_rate(std::uint64_t bytes_per_second = 0) noexcept : limit_(bytes_per_second) {}
+
+  /// Waits until `bytes` more may be written.
+  void spend(std::size_t bytes) {
+    if (limit_ == 0) return;
+    const auto now = deadline::clock::now();
+    next_ = std::max(next_, now);
+    std::this_thread::sleep_until(next_);
+    next_ += std::chrono::nanoseconds(
+        static_cast<std::int64_t>(1e9 * static_cast<double>(bytes) / static_cast<double>(limit_)));
+  }
+
+ private:
+  std::uint64_t limit_;
+  deadline::clock::time_point next_{};
+};
+
+namespace detail {
+
+/// Memory whose address permits direct access to files.
+class aligned_buffer {
+ public:
+  explicit aligned_buffer(std::size_t bytes)
+      : data_(static_cast<std::byte*>(::operator new(bytes, alignment))), bytes_(bytes) {}
+
+  std::span<std::byte> bytes() const noexcept { return {data_.get(), bytes_}; }
+
+ private:
+  static constexpr std::align_val_t alignment{platform::direct_access_bytes};
+  struct release {
+    void operator()(std::byte* data) const noexcept { ::operator delete(data, alignment); }
+  };
+  std::unique_ptr<std::byte, release> data_;
+  std::size_t bytes_;
+};
+
+/// Returns the failure of a system call on a file.
+inline failure file_failure(const char* what, const std::string& path, std::uint64_t offset, int error_number) {
+  return platform::system_failure(hocket::detail::concat({"can't ", what, " '", path, "' at byte ", offset}),
+                                  error_number);
+}
+inline failure file_failure(const char* what, const std::string& path, int error_number) {
+  return platform::system_failure(hocket::detail::concat({"can't ", what, " '", path, "'"}), error_number);
+}
+
+/// A file that is written from its begin to its end, through an aligned buffer.
+class output_file {
+ public:
+  output_file(platform::file_system& files, std::string path, write_rate& rate)
+      : files_(files), path_(std::move(path)), rate_(rate), buffer_(buffer_bytes) {
+    const int error = files_.open(path_, platform::file_use::create_directly, file_);
+    if (error != 0) failure_ = file_failure("create", path_, error);
+  }
+
+  void add(std::span<const std::byte> bytes) {
+    while (!bytes.empty() && !failure_) {
+      const std::size_t count = std::min(bytes.size(), buffer_bytes - filled_);
+      std::memcpy(buffer_.bytes().data() + filled_, bytes.data(), count);
+      filled_ += count;
+      bytes = bytes.subspan(count);
+      if (filled_ == buffer_bytes) flush();
+    }
+  }
+
+  /// Writes what is left, and makes the file's bytes durable. Returns the first failure.
+  failure finish() {
+    flush();
+    if (!failure_) {
+      const int error = files_.sync(file_.get());
+      if (error != 0) failure_ = file_failure("sync", path_, error);
+    }
+    file_.reset();
+    return failure_;
+  }
+
+ private:
+  static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+
+  void flush() {
+    std::span<const std::byte> rest = buffer_.bytes().first(filled_);
+    rate_.spend(rest.size());
+    while (!rest.empty() && !failure_) {
+      std::size_t written = 0;
+      const int error = files_.write(file_.get(), rest, offset_, written);
+      if (error != 0) failure_ = file_failure("write", path_, offset_, error);
+      offset_ += written;
+      rest = rest.subspan(written);
+    }
+    filled_ = 0;
+  }
+
+  platform::file_system& files_;
+  const std::string path_;
+  write_rate& rate_;
+  aligned_buffer buffer_;
+  platform::file_descriptor file_;
+  std::size_t filled_ = 0;
+  std::uint64_t offset_ = 0;
+  failure failure_;
+};
+
+}  // namespace detail
+
+/// A part of a file, and where its bytes are in memory.
+struct source_part {
+  const state_part* of;
+  rectangle where;
+  std::span<const std::byte> bytes;
+};
+
+/// Divides ranges of a rank's parts into rectangles of limited size.
+inline std::vector<source_part> source_parts(const std::vector<state_part>& held,
+                                             const std::vector<written_range>& ranges) {
+  std::vector<source_part> result;
+  for (const written_range& range : ranges) {
+    const state_part& of = held[range.part];
+    const std::uint64_t element = bytes_of(of.type);
+    if (range.count == 0) result.push_back({&of, whole_of(of.extents), {}});
+    for (std::uint64_t first = range.first, end = range.first + range.count; first < end;) {
+      const std::uint64_t count = std::min(end - first, most_part_bytes / element);
+      std::uint64_t at = first;
+      for (rectangle& each : rectangles_of_range(of.where, first, count)) {
+        const std::uint64_t elements = each.volume();
+        result.push_back(
+            {&of, std::move(each), {of.data + at * element, static_cast<std::size_t>(elements * element)}});
+        at += elements;
+      }
+      first += count;
+    }
+  }
+  return result;
+}
+
+namespace detail {
+
+/// The header of a file with these parts, and of `blocks` checksums at its end.
+inline safetensors_header header_of(const std::vector<source_part>& parts, std::uint64_t blocks) {
+  safetensors_header result;
+  std::uint64_t at = 0;
+  for (const source_part& each : parts) {
+    const bool is_whole = each.where == whole_of(each.of->extents);
+    const std::string name = is_whole ? each.of->name : hocket::detail::concat({each.of->name, each.where.text()});
+    result.tensors.push_back({name, each.of->type, each.where.size, at, at + each.bytes.size()});
+    at += each.bytes.size();
+  }
+  result.tensors.push_back({std::string(blocks_tensor), element_type::u32, {blocks}, at, at + 4 * blocks});
+  return result;
+}
+
+}  // namespace detail
+
+/// Writes parts into a new file, and makes it durable. Adds the file and its parts to `result`, in which the file's number is
+/// that of the last one. Returns the failure, with the file and the offset.
+inline failure write_shard(platform::file_system& files, const std::string& folder, const std::string& name,
+                           const std::vector<source_part>& parts, write_rate& rate, manifest& result) {
+  std::uint64_t blocks = 0;
+  for (const auto& each : parts) blocks += blocks_of(each.bytes.size());
+  const safetensors_header header = detail::header_of(parts, blocks);
+  const std::string front = encode_safetensors_header(header, platform::direct_access_bytes);
+  const std::uint64_t data_at = front.size();
+  detail::output_file file(files, folder + '/' + name, rate);
+  file.add(std::as_bytes(std::span(front)));
+  result.shards.push_back({name, data_at + header.tensors.back().end, data_at + header.tensors.back().begin});
+  bootstrap::blob checksums;  // little-endian
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const source_part& part = parts[i];
+    const std::uint64_t first_block = checksums.size() / sizeof(std::uint32_t);
+    crc32c all;
+    for (std::size_t at = 0; at < part.bytes.size(); at += block_bytes) {
+      const auto block = part.bytes.subspan(at, std::min<std::size_t>(block_bytes, part.bytes.size() - at));
+      bootstrap::detail::append_integer(checksums, crc32c().add(block).value());
+      all.add(block);
+      file.add(block);
+    }
+    if (result.tensors.empty() || result.tensors.back().name != part.of->name)
+      result.tensors.push_back({part.of->name, part.of->type, part.of->extents, {}});
+    result.tensors.back().parts.push_back(
+        {result.shards.size() - 1, part.where, data_at + header.tensors[i].begin, all.value(), first_block});
+  }
+  file.add(checksums);
+  return file.finish();
+}
+
+}  // namespace checkpoint
+HOCKET_END_NAMESPACE

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Saving and loading on threads as ranks: other numbers of ranks, damage, errors of the system, and what is kept.
+#include <hocket/checkpoint/store.hpp>
+
+#include "support/catch.hpp"
+#include "support/scratch.hpp"
+#include "support/text.hpp"
+#include "support/thread_ranks.hpp"
+
+#include <hocket/mesh/mesh.hpp>
+#include <hocket/shard/tensor.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace hocket_test;
+using namespace hocket::checkpoint;
+using hocket::errc;
+using hocket::platform::file_system;
+
+/// The state of one rank: rows, columns, copies, a flat slice of rows, a number, and tensors without elements. Each element
+/// has a value that depends on its position and on `seed`.
+class sample {
+ public:
+  sample(const thread_rank& me, std::uint32_t seed) {
+    const auto r = static_cast<std::uint64_t>(me.rank()), p = static_cast<std::uint64_t>(me.size());
+    const auto slice = [&](std::uint64_t n) { return std::pair(n * r / p, n * (r + 1) / p - n * r / p); };
+    const auto [row, rows] = slice(101);
+    const auto [column, columns] = slice(37);
+    const auto [element, elements] = slice(53 * 7);
+    add(rows_, "rows", {101, 77}, {{row, 0}, {rows, 77}}, seed);
+    add(columns_, "columns", {211, 37}, {{0, column}, {211, columns}}, seed);
+    add(copies_, "copies", {30'000}, whole_of({30'000}), seed);
+    add(cube_, "cube", {5, 1, 9}, whole_of({5, 1, 9}), seed);
+    flat_.resize(elements);
+    fill(flat_, rectangle{{element}, {elements}}, {53 * 7}, seed);
+    now.add_range("flat", {53, 7}, whole_of({53, 7}), element, std::span(flat_));
+    add(none_, "none", {0, 3}, whole_of({0, 3}), seed);
+    number_ = seed;
+    now.add("number", number_);
+    now.text["seed"] = std::to_string(seed);
+  }
+
+  std::vector<std::uint32_t> all() const {
+    std::vector<std::uint32_t> result;
+    for (const auto* each : {&rows_, &columns_, &copies_, &cube_, &flat_, &none_})
+      result.insert(result.end(), each->begin(), each->end());
+    result.push_back(static_cast<std::uint32_t>(number_));
+    return result;
+  }
+
+  /// Changes the elements in place.
+  void overwrite(const thread_rank& me, std::uint32_t seed) {
+    const sample other(me, seed);
+    rows_ = other.rows_, columns_ = other.columns_, copies_ = other.copies_, cube_ = other.cube_, flat_ = other.flat_;
+    number_ = seed;
+    now.text = other.now.text;
+  }
+
+  state now;
+
+ private:
+  using values = std::vector<std::uint32_t>;
+
+  static void fill(values& to, const rectangle& where, const sizes_type& extents, std::uint32_t seed) {
+    if (where.is_empty()) return;
+    sizes_type at = where.begin;
+    std::size_t i = 0;
+    do to[i++] = seed * 1'000'003U + static_cast<std::uint32_t>(detail::offset_in(whole_of(extents), at));
+    while (detail::advance(at, where, at.size()));
+  }
+  void add(values& to, const char* name, const sizes_type& extents, const rectangle& where, std::uint32_t seed) {
+    to.resize(where.volume());
+    fill(to, where, extents, seed);
+    now.add(name, extents, where, to);
+  }
+
+  values rows_, columns_, copies_, cube_, flat_, none_;
+  std::uint64_t number_ = 0;
+};
+
+/// Saves with the given seeds, as steps 1, 2, ….
+void save_all(const std::string& folder, int ranks, const std::vector<std::uint32_t>& seeds,
+              store_options options = {}) {
+  on_ranks(ranks, [&](thread_rank& me) {
+    store saved(folder, me.comm(), options);
+    for (std::size_t i = 0; i < seeds.size(); ++i) saved.save(i + 1, sample(me, seeds[i]).now);
+  });
+}
+
+/// Loads, and checks that all ranks have the state with `seed`, or that there is none if `seed` is 0.
+std::vector<std::string> check_load(const std::string& folder, int ranks, std::uint32_t seed,
+                                    store_options options = {}) {
+  std::vector<std::string> refused;
+  std::mutex mutex;
+  on_ranks(ranks, [&](thread_rank& me) {
+    sample found(me, 99);
+    store saved(folder, me.comm(), options);
+    const auto loaded = saved.load_newest(found.now);
+    if (!me.check(loaded.has_value() == (seed != 0), "whether there is a checkpoint") || !loaded) return;
+    me.check(found.all() == sample(me, seed).all(), "the elements");
+    me.check(found.now.text["seed"] == std::to_string(seed), "the text");
+    const std::lock_guard lock(mutex);
+    if (me.rank() == 0) refused = loaded->refused;
+  });
+  return refused;
+}
+
+/// Returns the error of `act`, which must be equal on all ranks.
+std::string error_on(int ranks, errc expected, const std::function<void(thread_rank&)>& act) {
+  std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](thread_rank& me) {
+    try {
+      act(me);
+    } catch (const hocket::error& cause) {
+      me.check(cause.code() == expected, cause.what());
+      texts[static_cast<std::size_t>(me.rank())] = cause.cause().reason;
+    }
+  });
+  for (const std::string& each : texts) CHECK(each == texts[0]);
+  return texts[0];
+}
+
+/// Counts the bytes that are read, and lets calls fail.
+class watched_files : public file_system {
+ public:
+  int open(const std::string& path, hocket::platform::file_use how,
+           hocket::platform::file_descriptor& result) override {
+    return fails("open", path) ? error : file_system::open(path, how, result);
+  }
+  int write(int file, std::span<const std::byte> bytes, std::uint64_t offset, std::size_t& written) override {
+    if (fails("write", "")) return error;
+    // Short, as a signal or a full disk would make it.
+    return file_system::write(file, bytes.first(std::max<std::size_t>(1, bytes.size() / 2)), offset, written);
+  }
+  int read(int file, std::span<std::byte> bytes, std::uint64_t offset, std::size_t& count) override {
+    if (fails("read", "")) return error;
+    const std::size_t most = short_reads ? std::min<std::size_t>(bytes.size(), 8192) : bytes.size();
+    const int result = file_system::read(file, bytes.first(most), offset, count);
+    bytes_read += count;
+    return result;
+  }
+  int sync(int file) override { return fails("sync", "") ? error : file_system::sync(file); }
+  int make_folder(const std::string& path) override {
+    return fails("make_folder", path) ? error : file_system::make_folder(path);
+  }
+  int rename_to_new(const std::string& from, const std::string& to) override {
+    return fails("rename", to) ? error : file_system::rename_to_new(from, to);
+  }
+
+  std::string failing_call{};  ///< which call fails
+  std::string failing_path{};  ///< for paths with this text
+  int error = 0;
+  bool short_reads = false;
+  std::atomic<std::uint64_t> bytes_read{0};
+
+ private:
+  bool fails(const char* call, const std::string& path) const {
+    return failing_call == call && path.find(failing_path) != path.npos;
+  }
+};
+
+void flip_bit(const std::string& path, std::uint64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const char found = static_cast<char>(file.get());
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(found ^ 4));
+}
+
+}  // namespace
+
+TEST_CASE("a state is loaded on any number of ranks, as it was saved on any other") {
+  for (const int from : {1, 2, 3, 5, 7, 8}) {
+    const scratch_directory folder;
+    save_all(folder.path() + "/saved", from, {5, 7});
+    for (const int to : {1, 2, 3, 5, 7, 8}) {
+      CAPTURE(from, to);
+      CHECK(check_load(folder.path() + "/saved", to, 7).empty());
+    }
+  }
+}
+
+TEST_CASE("tensors are saved by their placement, and loaded with another one") {
+  using hocket::extents, hocket::on, hocket::replicated;
+  const scratch_directory folder;
+  const auto value = [](const auto& at) { return static_cast<float>(at[0] * 100 + at[1]); };
+  on_ranks(4, [&](thread_rank& me) {
+    const auto ranks = hocket::mesh<"dp", "tp">(me.comm(), {2, 2});
+    using mesh_type = std::remove_cvref_t<decltype(ranks)>;
+    hocket::tensor<float, extents<9, 50>, mesh_type, on<"tp", hocket::shard<0>>, on<"dp", replicated>> weight(ranks);
+    hocket::fill(weight, value);
+    state now;
+    now.add("weight", weight);
+    store(folder.path(), me.comm()).save(1, now);
+  });
+  on_ranks(3, [&](thread_rank& me) {
+    const auto ranks = hocket::mesh<"tp">(me.comm(), {3});
+    using mesh_type = std::remove_cvref_t<decltype(ranks)>;
+    hocket::tensor<float, extents<9, 50>, mesh_type, on<"tp", hocket::shard<1>>> weight(ranks), expected(ranks);
+    hocket::fill(expected, value);
+    state now;
+    now.add("weight", weight);
+    me.check(store(folder.path(), me.comm()).load_newest(now).has_value(), "there is a checkpoint");
+    me.check(std::ranges::equal(weight.elements(), expected.elements()), "the elements");
+  });
+}
+
+TEST_CASE("without a checkpoint, nothing is loaded") {
+  const scratch_directory folder;
+  check_load(folder.path(), 2, 0);
+  check_load(folder.path() + "/none", 2, 0);
+}
+
+TEST_CASE("ranks of a host read each byte that they need once") {
+  const scratch_directory folder;
+  watched_files files;
+  save_all(folder.path(), 4, {3});
+  for (const int ranks : {1, 2, 3, 8}) {
+    files.bytes_read = 0;
+    check_load(folder.path(), ranks, 3, {.files = &files});
+    std::uint64_t whole = 0;
+    for (const auto& each : std::filesystem::recursive_directory_iterator(folder.path())) {
+      if (each.path().extension() == ".safetensors") whole += each.file_size();
+    }
+    // Parts are small here: each is rounded to whole blocks at both ends.
+    CHECK(files.bytes_read < whole * 2);
+    CHECK(files.bytes_read > 0);
+  }
+}
+
+TEST_CASE("short writes and reads are continued") {
+  const scratch_directory folder;
+  watched_files files;
+  files.short_reads = true;
+  save_all(folder.path(), 2, {3}, {.files = &files});
+  CHECK(check_load(folder.path(), 3, 3, {.files = &files}).empty());
+}
+
+TEST_CASE("the last checkpoints and those of every m-th step are kept") {
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {.keep = {.last = 2, .every = 4}});
+  CHECK(folder.names() == std::vector<std::string>{"latest", "step-4.0.1", "step-8.0.1", "step-9.0.1"});
+  CHECK(read_file(folder.path() + "/latest") == "step-9.0.1\n");
+}
+
+TEST_CASE("a damaged checkpoint is refused with the reason, and the one before is loaded") {
+  struct damage {
+    const char* name;
+    std::function<void(const std::string& checkpoint)> happens;
+    const char* stated;
+  };
+  const damage damages[] = {
+      {"a flipped bit in the elements", [](const auto& in) { flip_bit(in + "/shard-1-of-2.safetensors", 60'000); },
+       "shard-1-of-2.safetensors' is damaged: a block of 4096 bytes at byte "},
+      {"a shard is missing", [](const auto& in) { std::filesystem::remove(in + "/shard-0-of-2.safetensors"); },
+       "shard-0-of-2.safetensors' at byte 0: No such file"},
+      {"a shard is truncated",
+       [](const auto& in) { std::filesystem::resize_file(in + "/shard-0-of-2.safetensors", 5000); },
+       "shard-0-of-2.safetensors' has 5000 bytes instead of "},
+      {"a flipped bit in the manifest", [](const auto& in) { flip_bit(in + "/manifest.json", 100); },
+       "manifest.json': a byte before byte "},
+      {"a truncated manifest", [](const auto& in) { std::filesystem::resize_file(in + "/manifest.json", 300); },
+       "manifest.json': it ends after 300 bytes without its checksum"},
+      {"an empty manifest", [](const auto& in) { std::filesystem::resize_file(in + "/manifest.json", 0); },
+       "manifest.json': it ends after 0 bytes"},
+  };
+  for (const damage& each : damages) {
+    INFO(each.name);
+    const scratch_directory folder;
+    save_all(folder.path(), 2, {4, 5});
+    each.happens(folder.path() + "/step-2.0.1");
+    const auto refused = check_load(folder.path(), 3, 4);
+    REQUIRE(refused.size() == 1);
+    INFO(refused[0]);
+    CHECK(contains(refused[0], "step-2.0.1"));
+    CHECK(contains(refused[0], each.stated));
+    each.happens(folder.path() + "/step-1.0.1");
+    const std::string all = error_on(2, errc::corrupted, [&](thread_rank& me) {
+      sample found(me, 1);
+      store(folder.path(), me.comm()).load_newest(found.now);
+    });
+    CHECK(contains(all, "all checkpoints are damaged"));
+    CHECK(contains(all, "step-1.0.1"));
+  }
+}
+
+TEST_CASE("after a rollback, new checkpoints are newer than the damaged one, and no file of it is changed") {
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {4, 5, 6});
+  flip_bit(folder.path() + "/step-3.0.1/shard-1-of-2.safetensors", 60'000);
+  on_ranks(2, [&](thread_rank& me) {
+    sample found(me, 1);
+    store saved(folder.path(), me.comm());
+    me.check(saved.load_newest(found.now)->at == position{0, 2, 1}, "step 2 is loaded");
+    me.check(saved.save(3, sample(me, 9).now) == position{1, 3, 1}, "another epoch");
+  });
+  CHECK(check_load(folder.path(), 3, 9).empty());
+}
+
+TEST_CASE("errors of the system name the call, the file and the reason, and earlier checkpoints remain") {
+  struct cause {
+    const char* call;
+    const char* path;
+    int error;
+    const char* stated;
+  };
+  const cause causes[] = {
+      {"write", "", ENOSPC, "No space left on device"},
+      {"sync", "", EIO, "Input/output error"},
+      {"open", "shard-1", EACCES, "shard-1-of-2.safetensors'"},
+      {"open", "manifest.new", EROFS, "Read-only file system"},
+      {"make_folder", "step-2", EROFS, "can't make the folder"},
+      {"rename", "manifest.json", EIO, "can't rename"},
+  };
+  for (const cause& each : causes) {
+    CAPTURE(each.call, each.path);
+    const scratch_directory folder;
+    save_all(folder.path(), 2, {4});
+    watched_files files;
+    files.failing_call = each.call;
+    files.failing_path = each.path;
+    files.error = each.error;
+    const std::string text = error_on(2, errc::system, [&](thread_rank& me) {
+      store(folder.path(), me.comm(), {.files = &files}).save(2, sample(me, 5).now);
+    });
+    INFO(text);
+    CHECK(contains(text, each.stated));
+    CHECK(contains(text, folder.path() + "/step-2.0.1"));
+    CHECK(check_load(folder.path(), 3, 4).empty());
+    save_all(folder.path(), 2, {6, 7});  // which removes what is left
+    CHECK(check_load(folder.path(), 3, 7).empty());
+  }
+}
+
+TEST_CASE("a checkpoint of other tensors is refused, with both descriptions") {
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {4});
+  const auto error_with = [&](const auto& add) {
+    return error_on(2, errc::mismatch, [&](thread_rank& me) {
+      state wanted;
+      std::vector<std::uint32_t> elements(30'001);
+      add(wanted, elements);
+      store(folder.path(), me.comm()).load_newest(wanted);
+    });
+  };
+  CHECK(contains(error_with([](state& to, auto& e) { to.add("other", e); }), "the checkpoint has no tensor 'other'"));
+  CHECK(contains(error_with([](state& to, auto& e) { to.add("copies", e); }),
+                 "tensor 'copies' is U32 [0:30000] in the checkpoint, and U32 [0:30001] here"));
+}
+
+TEST_CASE("states that differ between ranks are refused on all ranks") {
+  const scratch_directory folder;
+  const std::string text = error_on(3, errc::mismatch, [&](thread_rank& me) {
+    state now;
+    now.text["a"] = me.rank() == 1 ? "x" : "y";
+    store(folder.path(), me.comm()).save(1, now);
+  });
+  CHECK(contains(text, "rank 1 has other texts"));
+  const std::string parts = error_on(2, errc::invalid_argument, [&](thread_rank& me) {
+    std::vector<float> elements(static_cast<std::size_t>(3 + me.rank()));
+    state now;
+    now.add("a", elements);
+    store(folder.path(), me.comm()).save(1, now);
+  });
+  CHECK(contains(parts, "rank 0 has F32 [0:3], and rank 1 has F32 [0:4]"));
+}
+
+TEST_CASE("a state may change from save to save") {
+  const scratch_directory folder;
+  on_ranks(3, [&](thread_rank& me) {
+    store saved(folder.path(), me.comm());
+    std::vector<float> first(100, 1), second(50, 2);
+    state now;
+    now.add("first", first);
+    saved.save(1, now);
+    if (me.rank() == 1) now.add("second", second);
+    saved.save(2, now);
+    std::vector<float> read(50);
+    state wanted;
+    wanted.add("second", read);
+    saved.load_newest(wanted);
+    me.check(read == second, "the elements");
+  });
+}
+
+TEST_CASE("an asynchronous save has the state of its call, and its failure surfaces in the next call") {
+  const scratch_directory folder;
+  on_ranks(3, [&](thread_rank& me) {
+    store saved(folder.path(), me.comm(), {.most_bytes_per_second = std::uint64_t{10} << 20});
+    sample now(me, 3);
+    const position at = saved.save_async(7, now.now);
+    now.overwrite(me, 4);  // the save has its own copy
+    me.check(saved.save_async(8, now.now).step == 8, "the next one");
+    me.check(at == position{0, 7, 1}, "the position");
+    saved.wait();
+    me.check(saved.is_done(), "is done");
+  });
+  CHECK(check_load(folder.path(), 2, 4).empty());
+  std::filesystem::remove_all(folder.path() + "/step-8.0.1");
+  CHECK(check_load(folder.path(), 2, 3).empty());
+
+  watched_files files;
+  files.failing_call = "sync";
+  files.error = EIO;
+  const auto fails_in = [&](const std::function<void(store&, sample&)>& next) {
+    return error_on(2, errc::system, [&](thread_rank& me) {
+      store saved(folder.path(), me.comm(), {.files = &files});
+      sample now(me, 5);
+      saved.save_async(9, now.now);
+      next(saved, now);
+    });
+  };
+  CHECK(contains(fails_in([](store& saved, sample&) { saved.wait(); }), "can't sync"));
+  CHECK(contains(fails_in([](store& saved, sample& now) { saved.save_async(10, now.now); }), "can't sync"));
+  CHECK(contains(fails_in([](store& saved, sample& now) { saved.save(10, now.now); }), "can't sync"));
+  CHECK(contains(fails_in([](store& saved, sample& now) { saved.load_newest(now.now); }), "can't sync"));
+}
