@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Four ranks save the state of a training; three others load it, and continue at the step after.
+// Four ranks save the state of a training; three others load it, and continue at the step after. The folder of an
+// argument remains.
 // expect: 3 ranks continue at step 201 with weights 0 to 999
 #include <hocket/checkpoint/store.hpp>
 #include <hocket/group/local.hpp>
@@ -10,8 +11,9 @@
 #include <numeric>
 #include <vector>
 
-int main() {
-  const auto folder = std::filesystem::temp_directory_path() / "hocket-example-checkpoints";
+int main(int count, char** arguments) {
+  const auto temporary = std::filesystem::temp_directory_path() / "hocket-example-checkpoints";
+  const std::filesystem::path folder = count > 1 ? arguments[1] : temporary;
   for (const int ranks : {4, 3}) {
     hocket::local::run(ranks, [&](const hocket::local::communicator& comm) {
       const auto r = static_cast<std::uint64_t>(comm.rank()), p = static_cast<std::uint64_t>(comm.size());
@@ -29,5 +31,5 @@ int main() {
         std::printf("3 ranks continue at step %d with weights 0 to %g\n", static_cast<int>(step + 1), weights.back());
     });
   }
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(temporary);
 }

@@ -13,7 +13,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -41,6 +44,23 @@ struct share {
 
   std::vector<std::vector<std::byte>> memory;
   state parts;
+};
+
+/// The name of a file that is removed, unless it has been renamed.
+class unfinished_file {
+ public:
+  explicit unfinished_file(std::string path) : path_(std::move(path)) {}
+  unfinished_file(const unfinished_file&) = delete;
+  unfinished_file& operator=(const unfinished_file&) = delete;
+  ~unfinished_file() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  const std::string path_;
 };
 
 /// Copies the elements of a tensor into a file, in row-major order, through memory for some of its rows.
@@ -94,8 +114,10 @@ int convert_to_file(const std::string& from, const std::string& name, const std:
     header.tensors.push_back({each.name, each.type, each.extents, at, at + bytes});
     at += bytes;
   }
+  if (std::filesystem::exists(path)) throw std::runtime_error("'" + path + "' exists already: pass a new name");
+  const unfinished_file part(path + ".part");
   write_rate rate;
-  hocket::checkpoint::detail::output_file file(files, path, rate);
+  hocket::checkpoint::detail::output_file file(files, part.path(), rate);
   const std::string front = encode_safetensors_header(header, hocket::platform::direct_access_bytes);
   file.add(std::as_bytes(std::span(front)));
   hocket::checkpoint::detail::part_reader reader(files, all.path_of(found.at), found);
@@ -103,6 +125,7 @@ int convert_to_file(const std::string& from, const std::string& name, const std:
   std::uint64_t done = 0;
   for (const tensor_description& each : found.tensors) append_tensor(reader, each, file, bar, done);
   if (hocket::failure cause = file.finish()) hocket::raise(std::move(cause));
+  std::filesystem::rename(part.path(), path);
   std::printf("%s: %zu tensors, %s\n", path.c_str(), found.tensors.size(), bytes_text(at).c_str());
   return 0;
 }

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# cmake -D program=HOCKET_CHECKPOINT -D example=EXAMPLE_CHECKPOINT -D scratch=FOLDER -P commands.cmake
+#
+# Lists, shows, verifies and converts what the example has saved; and what a damaged file and wrong arguments lead to.
+
+cmake_minimum_required(VERSION 3.25)
+
+file(REMOVE_RECURSE "${scratch}")
+file(MAKE_DIRECTORY "${scratch}")
+
+# Runs the program with ARGN, which must exit with `status` and print a text that matches `expression`.
+function(expect status expression)
+  execute_process(COMMAND "${program}" ${ARGN} WORKING_DIRECTORY "${scratch}" RESULT_VARIABLE found OUTPUT_VARIABLE text
+                  ERROR_VARIABLE problems)
+  if(NOT found EQUAL status OR NOT "${text}${problems}" MATCHES "${expression}")
+    message(FATAL_ERROR "hocket-checkpoint ${ARGN}: exit status ${found}, expected ${status} and ${expression} in:\n"
+                        "${text}${problems}")
+  endif()
+endfunction()
+
+execute_process(COMMAND "${example}" "${scratch}/saved" COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
+
+expect(0 "step-200.0.1 +200 +0 +3.9 KiB +2" list saved)
+expect(0 "2 tensors, 3.9 KiB in 4 files.*weights +F32 +1000 +3.9 KiB +4.*step +U64 +a number +8 B +1" show saved)
+expect(0 "\"format\":\"hocket checkpoint\"" show saved --json --at step-200.0.1)
+expect(0 "^step-200.0.1: whole" verify saved)
+
+# Converted to other files and back, the elements are the same.
+expect(0 "other/step-200.0.1: 3 files" convert saved --ranks 3 --to other)
+expect(0 "weights +F32 +1000 +3.9 KiB +3" show other)
+expect(0 "saved.safetensors: 2 tensors, 3.9 KiB" convert saved --file saved.safetensors)
+expect(0 "other.safetensors: 2 tensors" convert other --file other.safetensors)
+file(READ "${scratch}/saved.safetensors" one HEX)
+file(READ "${scratch}/other.safetensors" two HEX)
+string(LENGTH "${one}" length)
+string(LENGTH "${two}" other_length)
+string(SUBSTRING "${one}" 8192 -1 one)   # the header is a block of 4096 bytes
+string(SUBSTRING "${two}" 8192 -1 two)
+if(NOT length EQUAL other_length OR NOT one STREQUAL two)
+  message(FATAL_ERROR "the two files of whole tensors differ")
+endif()
+
+# Mistakes
+expect(1 "saved.safetensors' exists already" convert saved --file saved.safetensors)
+expect(1 "there is no checkpoint in '.*/none'|can't list the folder 'none'" list none)
+expect(1 "'step-7' is no name of a checkpoint" show saved --at step-7)
+expect(1 "step-7.0.1/manifest.json'.*: No such file" show saved --at step-7.0.1)
+expect(2 "--ranks N --to FOLDER, or --file FILE" convert saved)
+expect(2 "--ranks" convert saved --ranks 0 --to x)
+file(GLOB shard "${scratch}/other/step-200.0.1/shard-1-*")
+file(APPEND "${shard}" "x")
+expect(1 "shard-1-of-3.safetensors' has [0-9]+ bytes instead of" verify other)
+expect(1 "shard-1-of-3.safetensors' has [0-9]+ bytes instead of" convert other --file again.safetensors)
+file(GLOB left "${scratch}/again*")
+if(left)
+  message(FATAL_ERROR "an unfinished file remains: ${left}")
+endif()
