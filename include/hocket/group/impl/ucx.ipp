@@ -36,6 +36,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -204,9 +205,9 @@ class start_up {
     return first_report(cause);
   }
 
-  /// Returns the same failure on all ranks, so that no rank leaves before the others know it: that of the first rank
-  /// whose failure is not `timeout`, which may be a consequence. `context` has the rank and its peer. A rank that has
-  /// lost a peer returns at once: the store informs the others.
+  /// Returns the same failure on all ranks, so that no rank leaves before the others know it: the one that is most likely
+  /// the cause of the others. `context` has the rank and its peer. A rank that has lost a peer returns at once: the store
+  /// informs the others.
   failure first_report(const failure& own) {
     if (own.code == errc::peer_lost) return own;
     bootstrap::blob mine;
@@ -215,18 +216,35 @@ class start_up {
       bootstrap::detail::append_integer(mine, std::int32_t{own.context.peer});
       bootstrap::detail::append_bytes(mine, bootstrap::text_bytes(own.reason));
     }
-    failure first;
-    const auto reports = exchange(mine);
-    for (int rank = 0; rank < world_.ranks; ++rank) {
-      if (reports[index(rank)].empty()) continue;
-      bootstrap::detail::blob_reader reader(reports[index(rank)]);
-      const auto code = reader.integer<std::int32_t>(), peer = reader.integer<std::int32_t>();
-      if (first && (first.code != errc::timeout || code == static_cast<std::int32_t>(errc::timeout))) continue;
-      first = bootstrap::detail::reported_failure(code, peer, reader.rest_as_text(), world_.ranks);
-      first.context.rank = rank;
-    }
-    if (first.code == errc::timeout) first.code = make_error_code(errc::unreachable);
-    return first;
+    std::vector<failure> reports;
+    for (const bootstrap::blob& each : exchange(mine)) reports.push_back(read_report(each, reports.size()));
+    const auto first = std::max_element(reports.begin(), reports.end(), [&](const failure& a, const failure& b) {
+      return likelihood(a, reports) < likelihood(b, reports);
+    });
+    if (first->code == errc::timeout) first->code = make_error_code(errc::unreachable);
+    return *first;
+  }
+
+  failure read_report(const bootstrap::blob& bytes, std::size_t rank) const {
+    failure result;
+    if (bytes.empty()) return result;
+    bootstrap::detail::blob_reader reader(bytes);
+    const auto code = reader.integer<std::int32_t>(), peer = reader.integer<std::int32_t>();
+    result = bootstrap::detail::reported_failure(code, peer, reader.rest_as_text(), world_.ranks);
+    result.context.rank = static_cast<int>(rank);
+    return result;
+  }
+
+  /// Compares how likely reports are the cause of the others, not a consequence: a rank that fails closes its connections,
+  /// which fails its peers, those of its host included. So most likely are two ranks that name each other, and ranks of
+  /// different hosts; a rank that only waits in vain may wait for one that has failed.
+  std::tuple<bool, bool, bool, bool> likelihood(const failure& report, const std::vector<failure>& all) const {
+    if (!report) return {};
+    const int rank = report.context.rank, peer = report.context.peer;
+    const bool names_a_peer = peer >= 0 && peer < world_.ranks;
+    const bool is_between_hosts = names_a_peer && !identities_[index(rank)].same_network(identities_[index(peer)]);
+    const bool is_mutual = names_a_peer && all[index(peer)] && all[index(peer)].context.peer == rank;
+    return {true, is_between_hosts, is_mutual, report.code != errc::timeout};
   }
 
   /// Describes the interfaces of both sides, and the remedy, after two ranks have failed to connect by this way.
