@@ -141,6 +141,27 @@ TEST_CASE("a killed peer is detected within a second in messages and in shared m
   }
 }
 
+TEST_CASE("ranks that only send, and so never wait, learn which peer was killed") {
+  for (const route& way : {shared_memory, network}) {
+    for (const bool gathers : {true, false}) {
+      INFO(way.name << ", " << (gathers ? "gather" : "reduce"));
+      CHECK(run_with_victim(4, 1, way, [&](communicator& comm, findings& found) {
+              const auto in = vector_of(comm.rank(), 8);
+              std::vector<std::uint64_t> out(comm.rank() == 0 ? 32U : 0U), sum(comm.rank() == 0 ? 8U : 0U);
+              const auto call = [&] {
+                if (gathers) hocket::gather(comm, in, out, hocket::root{0});
+                else hocket::reduce(comm, in, sum, std::plus<>{}, hocket::root{0});
+              };
+              meet_all(comm);
+              for (int i = 0; comm.rank() == 1; ++i) i < 20 ? call() : static_cast<void>(::raise(SIGKILL));
+              expect_loss(found, 1, gathers ? "gather" : "reduce", [&] {
+                for (;;) call();
+              });
+            }) == "");
+    }
+  }
+}
+
 TEST_CASE("a peer that is killed while large messages are in flight is detected within a second") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);

@@ -429,6 +429,21 @@ bool sleep_until_woken(State& state, operation& operation_state, wait_policy& wa
   });
 }
 
+/// Reads control messages at the end of a call that has not waited, if they come by the network. A rank that only sends,
+/// such as one of a gather that is not the root, waits in no call, and would not learn that a peer has failed. A failure
+/// that is found ends the next call.
+template <class State>
+void look_for_failures(State& state, [[maybe_unused]] const call_site& call, [[maybe_unused]] locator locate) {
+  if constexpr (!State::endpoints_type::shares_address_space) {
+    auto& endpoints = state.endpoints();
+    if (endpoints.windows_reachable()) return;  // peers raise a flag
+    endpoints.progress();
+    if (!endpoints.has_control_message()) return;
+    const auto where = [&] { return position_of(call, locate); };
+    static_cast<void>(poll_control_messages(state, where));
+  }
+}
+
 /// Polls `operation_state` until it is complete. A failure revokes the communicator. Call between `enter` and `leave`.
 template <class State>
 outcome drive(State& state, operation& operation_state, stop_query stop, const call_site& call) {
@@ -442,6 +457,7 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
     if (status == machine_status::done && !state.flagged()) {
       waiting.progressed();
       operation_state.entry().ends(waiting.has_waited_long());
+      if (!waiting.has_waited_long()) look_for_failures(state, call, locate);
       return {};
     }
     if (status == machine_status::progressed) {
