@@ -224,17 +224,17 @@ TEST_CASE("counts for which ranks run different algorithms of a call with a root
     check_pairs("reduce", ranks, sums_on_root, hocket::binomial, hocket::ring, hocket::direct);
     check_pairs("gather", ranks, gathers_on_root, hocket::binomial, hocket::flat, hocket::direct);
     check_pairs("scatter", ranks, scatters_from_root, hocket::binomial, hocket::flat, hocket::direct);
-    check("chosen by count, reduce", ranks, sums_on_root(1), sums_on_root(100'000),
-          {"of 1 elements", "of 100000 elements"});
-    check("chosen by count, gather", ranks, gathers_on_root(1), gathers_on_root(100'000), {" by flat", " by direct"});
-    check("chosen by count, scatter", ranks, scatters_from_root(1), scatters_from_root(100'000),
+    check("chosen by count, reduce", ranks, sums_on_root(1), sums_on_root(20'000),
+          {"of 1 elements", "of 20000 elements"});
+    check("chosen by count, gather", ranks, gathers_on_root(1), gathers_on_root(20'000), {" by flat", " by direct"});
+    check("chosen by count, scatter", ranks, scatters_from_root(1), scatters_from_root(20'000),
           {" by flat", " by direct"});
     check("chosen by count, reduce over messages", ranks, sums_on_root(1, by_messages),
-          sums_on_root(100'000, by_messages), {"of 1 elements", "of 100000 elements"});
+          sums_on_root(20'000, by_messages), {"of 1 elements", "of 20000 elements"});
     check("chosen by count, gather over messages", ranks, gathers_on_root(1, by_messages),
-          gathers_on_root(100'000, by_messages), {"of 1 elements", "of 100000 elements"});
+          gathers_on_root(20'000, by_messages), {"of 1 elements", "of 20000 elements"});
     check("chosen by count, scatter over messages", ranks, scatters_from_root(1, by_messages),
-          scatters_from_root(100'000, by_messages), {"of 1 elements", "of 100000 elements"});
+          scatters_from_root(20'000, by_messages), {"of 1 elements", "of 20000 elements"});
   }
 }
 
