@@ -10,7 +10,7 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// The rank that a broadcast starts from.
+/// The rank that has, or gets, what the other ranks of a broadcast, scatter, gather or reduce do not.
 struct root {
   int rank = 0;
 };

@@ -97,8 +97,11 @@ inline bool shares_one_buffer(const host_call& call, int rank) noexcept {
 /// Checks that `in` and `out` overlap only if corresponding elements have the same address.
 inline outcome check_overlap(const host_call& call, int rank) {
   if (!has_two_buffers(call, rank) || !buffers_overlap(call) || shares_one_buffer(call, rank)) return {};
+  const bool may_be_one =
+      call.what.kind == plan::collective_kind::all_reduce || call.what.kind == plan::collective_kind::reduce;
   return make_failure(errc::invalid_argument,
-                      "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)");
+                      may_be_one ? "in and out overlap; keep them apart, or use one buffer for both: in_place(buffer)"
+                                 : "in and out overlap: keep them apart");
 }
 
 /// Returns the error for buffers whose sizes do not fit each other.
