@@ -160,8 +160,25 @@ TEST_CASE("a rank that has reached the store through the loopback interface uses
   const auto local = knows({four}, "127.0.0.1", "127.0.1.1");
   const auto ways = hocket::ucx::ways_to_connect(1, processes_on({2, 1}),
                                                  {knows({four}), local, knows({other}, "10.0.0.2", "10.0.0.1")});
-  REQUIRE(ways.size() == 2);
+  REQUIRE(ways.size() == 4);
   CHECK(ways[1].devices == "eth0");
+}
+
+TEST_CASE("where ranks of a host may share memory, each way is tried again without") {
+  const auto networks = std::vector(3, knows({{"eth0", ip("10.0.0.1")}}, "10.0.0.1", "10.0.0.1"));
+  for (const bool shares_host : {true, false}) {
+    CAPTURE(shares_host);
+    const auto processes = shares_host ? processes_on({2, 1}) : processes_on({1, 1, 1});
+    const auto ways = hocket::ucx::ways_to_connect(0, processes, networks);
+    const std::size_t first = shares_host ? ways.size() / 2 : ways.size();
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      CHECK(ways[i].shares_memory == (i < first));
+      if (i < first) continue;
+      CHECK(ways[i].devices == ways[i - first].devices);
+      CHECK(ways[i].families == ways[i - first].families);
+      CHECK(ways[i].name == ways[i - first].name + ", without shared memory");
+    }
+  }
 }
 
 TEST_CASE("an arrival is read as it was written, and a part of it is refused") {

@@ -101,7 +101,8 @@ class start_up {
     failure found;
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const connection_settings& each = ways[i];
-      if (each.way == connection_way::memory && !agree(may_open_files_of(identities_))) continue;
+      if (each.shares_memory && has_other_ways(ways, i) && !may_share_memory()) continue;
+      if (!each.shares_memory && found && fails_between_hosts(found)) break;  // which shares no memory anyway
       std::shared_ptr<domain> through;
       failure cause = try_way(each, ways.size() - i, exchange, through);
       if (!cause) return through;
@@ -120,12 +121,27 @@ class start_up {
     raise(std::move(found));
   }
 
+  static bool has_other_ways(const std::vector<connection_settings>& ways, std::size_t i) {
+    return std::any_of(ways.begin() + static_cast<std::ptrdiff_t>(i), ways.end(),
+                       [](const auto& each) { return !each.shares_memory; });
+  }
+
+  /// Returns whether no rank knows a reason why ranks of a host can't share memory. Collective in the first call.
+  bool may_share_memory() {
+    if (!may_share_memory_) may_share_memory_ = agree(may_open_files_of(identities_[index(world_.rank)], identities_));
+    return *may_share_memory_;
+  }
+
+  bool fails_between_hosts(const failure& found) const {
+    const int rank = found.context.rank, peer = found.context.peer;
+    return rank >= 0 && peer >= 0 && !identities_[index(rank)].same_host(identities_[index(peer)]);
+  }
+
   /// Joins the world by one of `ways_left` ways that may have to be tried within the deadline. Returns the same failure
   /// on all ranks, or none and the domain in `through`.
   failure try_way(const connection_settings& how, std::size_t ways_left, const transport::exchange_function& exchange,
                   std::shared_ptr<domain>& through) {
-    std::optional<silent_trial> silent;
-    if (how.way != connection_way::memory) silent.emplace();
+    const silent_trial silent;
     failure cause;
     through = domain::join(world_.rank, identities_, how, exchange, cause);
     if (!cause) cause = how.way == connection_way::memory ? try_neighbour(*through) : try_messages(through, ways_left);
@@ -189,8 +205,8 @@ class start_up {
 
   /// Exchanges messages with other ranks, and returns the first failure of a rank, on all ranks.
   failure try_messages(std::shared_ptr<domain>& through, std::size_t ways_left) {
-    // A lost packet of a connection attempt is repeated after 1 s, and again after 3, 7 and 15 s.
-    const std::chrono::nanoseconds longest = std::chrono::milliseconds(ways_left > 1 ? 3500 : 15'500);
+    // A lost packet of a connection attempt is repeated after 1 s, and again after 3 and 7 s.
+    const std::chrono::nanoseconds longest = std::chrono::milliseconds(ways_left > 1 ? 3500 : 7500);
     const auto share = until_.left() / static_cast<std::int64_t>(ways_left + 1);
     const wait_limit limit(deadline::after(std::min(longest, std::chrono::nanoseconds(share))), stop_);
     const auto begin = deadline::clock::now();
@@ -250,8 +266,15 @@ class start_up {
   /// Describes the interfaces of both sides, and the remedy, after two ranks have failed to connect by this way.
   std::string advice(connection_way way, int rank, int peer) const {
     if (way == connection_way::memory) return {};
-    if (way == connection_way::loopback)
-      return "; ranks of one host that can't share memory need its loopback interface: `ip link set lo up`";
+    if (way == connection_way::loopback) {
+      const auto chosen =
+          std::find_if(networks_.begin(), networks_.end(), [](const auto& each) { return each.user_has_chosen; });
+      if (chosen == networks_.end())
+        return "; ranks of one host that can't share memory need its loopback interface: `ip link set lo up`";
+      return hocket::detail::concat(
+          {"; ", variable_text("UCX_TLS"), ", ", variable_text("UCX_NET_DEVICES"), " on rank ", rank,
+           ": ranks of one host that can't share memory need the transport tcp and the interface lo"});
+    }
     const auto interfaces = [&](int of) { return networks_[index(of)].text(); };
     return hocket::detail::concat({"; rank ", rank, " has ", interfaces(rank), "; rank ", peer, " has ",
                                    interfaces(peer), "; ", variable_text("UCX_NET_DEVICES"),
@@ -264,6 +287,7 @@ class start_up {
   bootstrap::any_store store_;
   std::vector<process_identity> identities_;
   std::vector<network_description> networks_;
+  std::optional<bool> may_share_memory_;  ///< what the ranks have agreed on
   int round_ = 0;
   bool store_failed_ = false;  ///< the store has reported the first lost rank, or is gone itself
 };

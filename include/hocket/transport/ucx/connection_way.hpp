@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,9 +34,10 @@ enum class connection_way : std::uint8_t {
 /// A way, and the settings of UCX for it on one rank. Variables of the user take precedence.
 struct connection_settings {
   connection_way way = connection_way::network;
-  std::string devices{};   ///< the interfaces that UCX may use, as UCX_NET_DEVICES; empty: all
-  std::string families{};  ///< the address families that UCX may use, as UCX_TCP_AF_PRIO; empty: all
-  std::string name{};      ///< "by the interfaces that UCX chooses", for errors; the same on all ranks
+  bool shares_memory = true;  ///< whether UCX may use shared memory between ranks of one host
+  std::string devices{};      ///< the interfaces that UCX may use, as UCX_NET_DEVICES; empty: all
+  std::string families{};     ///< the address families that UCX may use, as UCX_TCP_AF_PRIO; empty: all
+  std::string name{};         ///< "by the interfaces that UCX chooses", for errors; the same on all ranks
 };
 
 namespace detail {
@@ -91,6 +93,27 @@ inline void append_way_by_store(int rank, const std::vector<process_identity>& p
   ways.push_back(std::move(result));
 }
 
+/// Returns whether any two ranks are in one IPC namespace of one host. Whether they can share memory is another question.
+inline bool some_may_share_memory(const std::vector<process_identity>& all) {
+  std::vector<std::pair<std::string_view, std::uint32_t>> places;
+  for (const process_identity& each : all)
+    places.emplace_back(std::string_view(each.host, sizeof each.host), each.ipc_namespace);
+  std::sort(places.begin(), places.end());
+  return std::adjacent_find(places.begin(), places.end()) != places.end();
+}
+
+/// Appends the same ways again, without shared memory between the ranks of a host: for containers whose users,
+/// namespaces or /dev/shm do not permit it.
+inline void append_without_memory(std::vector<connection_settings>& ways) {
+  const std::size_t count = ways.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    connection_settings each = ways[i];
+    each.shares_memory = false;
+    each.name += ", without shared memory";
+    ways.push_back(std::move(each));
+  }
+}
+
 }  // namespace detail
 
 /// Returns the ways by which these processes can perhaps be connected, in the order in which to try them, with the
@@ -102,17 +125,18 @@ inline std::vector<connection_settings> ways_to_connect(int rank, const std::vec
   const bool one_host = all_have([&](const auto& each) { return first.same_host(each); });
   std::vector<connection_settings> ways;
   if (one_host && all_have([&](const auto& each) { return first.can_watch(each) && first.may_share_memory(each); }))
-    ways.push_back({connection_way::memory});
+    ways.push_back({.way = connection_way::memory});
   if (one_host && all_have([&](const auto& each) { return first.same_network(each); })) {
-    ways.push_back({connection_way::loopback, "lo", "", "by the loopback interface"});
+    ways.push_back({connection_way::loopback, false, "lo", "", "by the loopback interface"});
     return ways;
   }
   const bool chosen =
       std::any_of(networks.begin(), networks.end(), [](const auto& each) { return each.user_has_chosen; });
   ways.push_back(
-      {connection_way::network, "", detail::common_family(networks),
+      {connection_way::network, true, "", detail::common_family(networks),
        chosen ? "by the interfaces that UCX_TLS and UCX_NET_DEVICES allow" : "by the interfaces that UCX chooses"});
   if (!chosen) detail::append_way_by_store(rank, processes, networks, ways);
+  if (detail::some_may_share_memory(processes)) detail::append_without_memory(ways);
   return ways;
 }
 

@@ -22,10 +22,11 @@ using bootstrap::own_identity;
 using bootstrap::process_identity;
 using bootstrap::process_watch;
 
-/// Returns whether this process may open the files of all these processes, which sharing memory without names needs:
-/// not those of other users, and of user namespaces beside its own.
-inline bool may_open_files_of(const std::vector<process_identity>& all) {
-  return std::all_of(all.begin(), all.end(), [](const process_identity& each) {
+/// Returns whether `own` may open the files of all those processes that may share memory with it by their namespaces: not
+/// those of other users, and of user namespaces beside its own.
+inline bool may_open_files_of(const process_identity& own, const std::vector<process_identity>& all) {
+  return std::all_of(all.begin(), all.end(), [&](const process_identity& each) {
+    if (!own.may_share_memory(each)) return true;
     char link[64];
     const std::string name = hocket::detail::concat({"/proc/", each.pid, "/ns/ipc"});
     return ::readlink(name.c_str(), link, sizeof link) > 0;

@@ -64,7 +64,7 @@ class context {
     const bool chosen = std::getenv("UCX_TLS") != nullptr;
     const connection_way way = chosen ? connection_way::network : how.way;
     const bool shares_memory =
-        watches_memory && way != connection_way::loopback && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
+        watches_memory && (chosen || how.shares_memory) && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
     const bool connects = way != connection_way::memory && may_use({"tcp"}, {}) && has_interface();
     if (connects) {
@@ -83,9 +83,9 @@ class context {
     prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
     // A process that is killed early leaves its System V segments behind forever; POSIX segments can replace them.
     prefer(config, "TLS", "TLS",
-           way == connection_way::memory     ? "^sysv,tcp"
-           : way == connection_way::loopback ? "^sysv,posix"
-                                             : "^sysv");
+           way == connection_way::memory ? "^sysv,tcp"
+           : how.shares_memory           ? "^sysv"
+                                         : "^sysv,posix");
     if (!chosen && !how.devices.empty()) prefer(config, "NET_DEVICES", "NET_DEVICES", how.devices.c_str());
     ucp_params_t wanted{};
     wanted.field_mask =
