@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <ctime>
 #include <cstdint>
 #include <initializer_list>
 #include <set>
@@ -162,6 +163,20 @@ TEST_CASE("a rank that has reached the store through the loopback interface uses
                                                  {knows({four}), local, knows({other}, "10.0.0.2", "10.0.0.1")});
   REQUIRE(ways.size() == 4);
   CHECK(ways[1].devices == "eth0");
+}
+
+TEST_CASE("the choice of trial partners takes time in proportion to the number of hosts") {
+  const auto seconds = [](std::size_t hosts) {
+    const auto processes = processes_on(std::vector<std::size_t>(hosts, 1));
+    double least = 1e9;
+    for (int round = 0; round < 3; ++round) {
+      const std::clock_t begin = std::clock();
+      CHECK(!hocket::ucx::trial_partners(1, processes).empty());
+      least = std::min(least, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+    }
+    return least;
+  };
+  CHECK(seconds(20'000) < 40 * seconds(2000));
 }
 
 TEST_CASE("where ranks of a host may share memory, each way is tried again without") {

@@ -12,6 +12,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -26,15 +30,14 @@ namespace detail {
 /// Returns the ranks of each host, or of each network namespace if there are several on a host.
 inline std::vector<std::vector<int>> ranks_by_host(const std::vector<process_identity>& all) {
   std::vector<std::vector<int>> hosts;
+  std::map<std::pair<std::string_view, std::uint64_t>, std::size_t> numbers;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    auto at = std::find_if(hosts.rbegin(), hosts.rend(), [&](const auto& host) {
-      return all[static_cast<std::size_t>(host.front())].same_network(all[rank]);
-    });
-    if (at == hosts.rend()) {
-      hosts.emplace_back();
-      at = hosts.rbegin();
-    }
-    at->push_back(static_cast<int>(rank));
+    const process_identity& each = all[rank];
+    const std::pair place(std::string_view(each.host, sizeof each.host), each.net_namespace);
+    std::size_t number = hosts.size();  // of its own, if its network namespace is not known
+    if (each.net_namespace != 0) number = numbers.try_emplace(place, number).first->second;
+    if (number == hosts.size()) hosts.emplace_back();
+    hosts[number].push_back(static_cast<int>(rank));
   }
   return hosts;
 }
