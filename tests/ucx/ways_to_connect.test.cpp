@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <ctime>
 #include <cstdint>
+#include <ctime>
 #include <initializer_list>
 #include <set>
 #include <string>
