@@ -48,8 +48,14 @@ struct circumstance {
   const char* set_up;
   int mtu = 1500;
   shape form{{2, 1}};
-  const char* host_name = nullptr;  ///< of rank 0's host, for the store
+  const char* host_name = nullptr;      ///< of rank 0's host, for the store
+  void (*prepare)(int rank) = nullptr;  ///< what each rank does before it connects
 };
+
+/// After this, ranks of a host can't open each other's files, which sharing memory needs.
+void become_another_user(int rank) {
+  if (::setuid(static_cast<uid_t>(60'001 + rank)) != 0) std::perror("setuid");
+}
 
 constexpr const char* same_bridge =
     "ip link add docker0 type bridge; ip link add c0 type veth peer name c1; ip link set c0 master docker0; "
@@ -70,6 +76,8 @@ const circumstance circumstances[] = {
      1500,
      {{2, 1}},
      "first"},
+    {"ranks of different users", "true", 1500, {{2, 2}}, nullptr, become_another_user},
+    {"a read-only /dev/shm", "mount -t tmpfs -o ro none /dev/shm", 1500, {{2, 2}}},
 };
 
 host_network in(const host_network& addresses, const circumstance& special) {
@@ -121,8 +129,9 @@ communicator connect_silently(const world& where, findings& found) {
 }
 
 /// Connects, uses the communicator, and loses the last rank when all have used it. Returns the status of the process.
-int connect_and_lose_one(const world& where, blackboard& board) {
+int connect_and_lose_one(const world& where, blackboard& board, void (*prepare)(int)) {
   findings found("rank " + std::to_string(where.rank));
+  if (prepare != nullptr) prepare(where.rank);
   const auto begin = std::chrono::steady_clock::now();
   const communicator comm = connect_silently(where, found);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -147,8 +156,9 @@ void check_network(const host_network& addresses, const circumstance& special) {
   std::printf("%s: ", wanted.name.c_str());
   CHECK(run(
             special.form,
-            [](const world& where, findings& found, blackboard& board) {
-              const int status = two_hosts::detail::run_forked([&] { return connect_and_lose_one(where, board); });
+            [&](const world& where, findings& found, blackboard& board) {
+              const int status =
+                  two_hosts::detail::run_forked([&] { return connect_and_lose_one(where, board, special.prepare); });
               found.equal(status, where.rank == where.ranks - 1 ? 128 + SIGKILL : 0, "status");
               board.meet(where.ranks, 2);  // the kernel closes the connections of a host that ends
             },
@@ -198,6 +208,8 @@ TEST_CASE("two hosts connect over any network that joins them, and a killed rank
   check_network(addressings[1], circumstances[1]);  // the only IPv4 is that of the bridge
   check_network(addressings[1], circumstances[5]);
   check_network(addressings[0], circumstances[6]);
+  check_network(addressings[0], circumstances[7]);
+  check_network(addressings[0], circumstances[8]);
 }
 
 TEST_CASE("two hosts connect with all addresses in all circumstances", "[.networks]") {
