@@ -253,7 +253,7 @@ class start_up {
 
   /// Compares how likely reports are the cause of the others, not a consequence: a rank that fails closes its connections,
   /// which fails its peers, those of its host included. So most likely are two ranks that name each other, and ranks of
-  /// different hosts; a rank that only waits in vain may wait for one that has failed.
+  /// different hosts; a rank whose wait has timed out may wait for one that has failed.
   std::tuple<bool, bool, bool, bool> likelihood(const failure& report, const std::vector<failure>& all) const {
     if (!report) return {};
     const int rank = report.context.rank, peer = report.context.peer;
