@@ -221,9 +221,9 @@ class start_up {
     return first_report(cause);
   }
 
-  /// Returns the same failure on all ranks, so that no rank leaves before the others know it: the one that is most likely
-  /// the cause of the others. `context` has the rank and its peer. A rank that has lost a peer returns at once: the store
-  /// informs the others.
+  /// Returns the same failure on all ranks, so that no rank leaves before the others know it: the one that is most
+  /// likely the cause of the others. `context` has the rank and its peer. A rank that has lost a peer returns at once:
+  /// the store informs the others.
   failure first_report(const failure& own) {
     if (own.code == errc::peer_lost) return own;
     bootstrap::blob mine;
@@ -251,9 +251,9 @@ class start_up {
     return result;
   }
 
-  /// Compares how likely reports are the cause of the others, not a consequence: a rank that fails closes its connections,
-  /// which fails its peers, those of its host included. So most likely are two ranks that name each other, and ranks of
-  /// different hosts; a rank whose wait has timed out may wait for one that has failed.
+  /// Compares how likely reports are the cause of the others, not a consequence: a rank that fails closes its
+  /// connections, which fails its peers, those of its host included. So most likely are two ranks that name each other,
+  /// and ranks of different hosts; a rank whose wait has timed out may wait for one that has failed.
   std::tuple<bool, bool, bool, bool> likelihood(const failure& report, const std::vector<failure>& all) const {
     if (!report) return {};
     const int rank = report.context.rank, peer = report.context.peer;
