@@ -109,7 +109,8 @@ class engine {
       : options_(options), files_(options.files != nullptr ? *options.files : own_files_),
         folder_(files_, std::move(path)), ranks_(std::move(ranks)), host_(ranks_->of_host()) {}
 
-  /// Makes a folder, and decides what each rank writes. The plan of the last save is used again if no rank's parts have changed.
+  /// Makes a folder, and decides what each rank writes. The plan of the last save is used again if no rank's parts have
+  /// changed.
   failure begin_save(std::uint64_t step, const state& what, assignment& result) {
     bootstrap::blob parts = encode_parts(what.parts());
     const std::uint64_t own_text = hash_of(what.text);
@@ -146,7 +147,8 @@ class engine {
     return {};
   }
 
-  /// Writes this rank's file, and makes the checkpoint valid. Exchanges reports over `ranks`, which no other thread uses.
+  /// Writes this rank's file, and makes the checkpoint valid. Exchanges reports over `ranks`, which no other thread
+  /// uses.
   failure write(rank_group& ranks, const position& at, const std::vector<source_part>& parts,
                 const std::map<std::string, std::string>& text, write_rate rate) {
     manifest mine;

@@ -53,14 +53,14 @@ template <block_lengths Lengths, class T, class Collective, class Op, class Opti
 concept explained_rooted_call =
     explained_call<Lengths, T, Collective, Op, Options> && plan::collective{Collective::collective, 0}.has_root();
 
-/// Checks the options at I, the last argument.
+/// Checks the options at Index, the last argument.
 template <plan::collective_kind Kind, class T, class Op, class Arguments, std::size_t Index>
 consteval sentence explain_options_to_explain() {
   if (Arguments::template has<Index + 1>) return "explain(...) ends with the options of the call";
   return explain_options<collective_options<Kind, Op, T>, Arguments, Index>();
 }
 
-/// Checks the root at I, which can be omitted, and the options after it.
+/// Checks the root at Index, which can be omitted, and the options after it.
 template <plan::collective_kind Kind, class T, class Op, class Arguments, std::size_t Index>
 consteval sentence explain_root_to_explain() {
   using given = typename Arguments::template plain<Index>;
@@ -70,7 +70,7 @@ consteval sentence explain_root_to_explain() {
   return explain_options_to_explain<Kind, T, Op, Arguments, Index + (has_root ? 1 : 0)>();
 }
 
-/// Checks the operation at I, which can be omitted, and the root and the options after it.
+/// Checks the operation at Index, which can be omitted, and the root and the options after it.
 template <plan::collective_kind Kind, class T, class Arguments, std::size_t Index>
 consteval sentence explain_operation_to_explain() {
   using given = typename Arguments::template plain<Index>;
