@@ -162,6 +162,31 @@ TEST_CASE("ranks that only send, and so never wait, learn which peer was killed"
   }
 }
 
+TEST_CASE("the reason of a failed peer that is killed arrives, even if the peer has left messages unread") {
+  for (const route& way : {shared_memory, network}) {
+    for (const int messages : {1, 200}) {
+      INFO(way.name << ", " << messages << " unread messages");
+      CHECK(run_with_victim(2, 1, way, [&](communicator& comm, findings& found) {
+              const auto data = vector_of(comm.rank(), 256);
+              const std::vector<std::vector<std::uint64_t>> unread(static_cast<std::size_t>(messages), data);
+              meet_all(comm);
+              if (comm.rank() == 1) {
+                std::this_thread::sleep_for(50ms);
+                comm.abort();
+                found.fails(hocket::errc::aborted, "a call after abort()", [&] { hocket::barrier(comm); });
+                ::raise(SIGKILL);
+              }
+              std::deque<decltype(hocket::send_async(comm, data, hocket::peer{1}))> sends;
+              for (const auto& each : unread) sends.push_back(hocket::send_async(comm, each, hocket::peer{1}));
+              std::this_thread::sleep_for(200ms);  // the rank reads no message while it computes
+              const auto cause = found.fails(hocket::errc::aborted, "a send to a rank that has failed",
+                                             [&] { hocket::send(comm, data, hocket::peer{1}); });
+              found.expect(cause.context.peer == 1, "the error does not name rank 1: " + cause.message());
+            }) == "");
+    }
+  }
+}
+
 TEST_CASE("a peer that is killed while large messages are in flight is detected within a second") {
   for (const route& way : {shared_memory, network}) {
     INFO(way.name);

@@ -110,6 +110,9 @@ class endpoint_group {
     }
     const int to = rank_in_domain(peer);
     const std::lock_guard guard(links_->lock());
+    // A peer that fails and ends closes its connections. UCX drops what arrived over one before, such as the reason of
+    // the failure, once a send over it fails.
+    if (!windows_reachable()) links_->progress_locked();
     if (const ucs_status_t status = links_->connect(to, true); status != UCS_OK) [[unlikely]] {
       fail = broken_link(peer, status);
       return false;
