@@ -25,12 +25,14 @@ using namespace hocket_test;
 
 namespace {
 
-const std::vector<std::size_t> block_sizes = {0, 1, 3, 8, 255, 1003, 40'001};
+/// The last one is divided into several messages, for small elements.
+template <class T>
+const std::vector<std::size_t> block_sizes = {0, 1, 3, 8, 255, 1003, sizeof(T) <= 4 ? 40'001U : 4'001U};
 
 template <class T>
 void check_all_gather(int ranks) {
   const auto cases =
-      pair_up({plan::ring_all_gather{}, plan::pairwise_all_gather{}, plan::direct_all_gather{}}, block_sizes);
+      pair_up({plan::ring_all_gather{}, plan::pairwise_all_gather{}, plan::direct_all_gather{}}, block_sizes<T>);
   const auto own_block = [](int rank, std::span<T> whole, std::size_t block, std::size_t) {
     return std::pair(whole.subspan(static_cast<std::size_t>(rank) * block, block), whole);
   };
@@ -42,7 +44,7 @@ void check_all_gather(int ranks) {
 
 template <class T>
 void check_all_to_all(int ranks) {
-  const auto cases = pair_up({plan::pairwise_all_to_all{}, plan::direct_all_to_all{}}, block_sizes);
+  const auto cases = pair_up({plan::pairwise_all_to_all{}, plan::direct_all_to_all{}}, block_sizes<T>);
   const auto one_buffer = [](int, std::span<T> whole, std::size_t, std::size_t) { return std::pair(whole, whole); };
   check_cases<T>(ranks, cases, moves_only{}, one_buffer,
                  [](thread_rank& me, const call_case&, std::span<const T> in, std::span<T> out, const auto& options) {
@@ -54,7 +56,7 @@ template <class T>
 void check_broadcast(int ranks) {
   for (int root = 0; root < ranks; ++root) {
     std::vector<call_case> cases;
-    for (const std::size_t size : block_sizes) {
+    for (const std::size_t size : block_sizes<T>) {
       cases.push_back({plan::binomial_broadcast{root}, size, true, size % 2});
       cases.push_back({plan::direct_broadcast{root}, size, true, size % 3 % 2});
     }
@@ -70,7 +72,7 @@ template <class T>
 void check_gather(int ranks) {
   for (int root = 0; root < ranks; ++root) {
     const auto cases =
-        pair_up({plan::flat_gather{root}, plan::binomial_gather{root}, plan::direct_gather{root}}, block_sizes);
+        pair_up({plan::flat_gather{root}, plan::binomial_gather{root}, plan::direct_gather{root}}, block_sizes<T>);
     const auto own_block = [](int rank, std::span<T> whole, std::size_t block, std::size_t result) {
       const std::size_t begin = result > 0 ? static_cast<std::size_t>(rank) * block : 0;
       return std::pair(whole.subspan(begin, block), whole.first(result));
@@ -85,7 +87,7 @@ template <class T>
 void check_scatter(int ranks) {
   for (int root = 0; root < ranks; ++root) {
     const auto cases =
-        pair_up({plan::flat_scatter{root}, plan::binomial_scatter{root}, plan::direct_scatter{root}}, block_sizes);
+        pair_up({plan::flat_scatter{root}, plan::binomial_scatter{root}, plan::direct_scatter{root}}, block_sizes<T>);
     const auto own_block = [](int rank, std::span<T> whole, std::size_t vector, std::size_t block) {
       const std::size_t begin = vector > 0 ? static_cast<std::size_t>(rank) * block : 0;
       return std::pair(whole.first(vector), whole.subspan(begin, block));
@@ -101,39 +103,45 @@ void for_rank_counts(Check check) {
   for (const int ranks : rank_counts) check(ranks);
 }
 
+/// For further types, whose bytes a plan moves as it does those of the first.
+template <class Check>
+void for_some_rank_counts(Check check) {
+  for (const int ranks : {1, 3, 8}) check(ranks);
+}
+
 }  // namespace
 
 TEST_CASE("all_gather copies every rank's block to every rank") {
   for_rank_counts(check_all_gather<std::int32_t>);
-  for_rank_counts(check_all_gather<std::uint8_t>);
-  for_rank_counts(check_all_gather<hocket::half>);
-  for_rank_counts(check_all_gather<affine_map>);
-  for_rank_counts(check_all_gather<hocket::exact_sum<float>>);
+  for_some_rank_counts(check_all_gather<std::uint8_t>);
+  for_some_rank_counts(check_all_gather<hocket::half>);
+  for_some_rank_counts(check_all_gather<affine_map>);
+  for_some_rank_counts(check_all_gather<hocket::exact_sum<float>>);
 }
 
 TEST_CASE("all_to_all exchanges blocks between all pairs of ranks") {
   for_rank_counts(check_all_to_all<std::int32_t>);
-  for_rank_counts(check_all_to_all<std::uint8_t>);
-  for_rank_counts(check_all_to_all<hocket::bfloat16>);
-  for_rank_counts(check_all_to_all<affine_map>);
+  for_some_rank_counts(check_all_to_all<std::uint8_t>);
+  for_some_rank_counts(check_all_to_all<hocket::bfloat16>);
+  for_some_rank_counts(check_all_to_all<affine_map>);
 }
 
 TEST_CASE("broadcast copies the root's vector to every rank, for each root") {
   for_rank_counts(check_broadcast<float>);
-  for_rank_counts(check_broadcast<std::uint8_t>);
-  for_rank_counts(check_broadcast<affine_map>);
+  for_some_rank_counts(check_broadcast<std::uint8_t>);
+  for_some_rank_counts(check_broadcast<affine_map>);
 }
 
 TEST_CASE("gather copies every rank's block to the root, for each root") {
   for_rank_counts(check_gather<std::int32_t>);
-  for_rank_counts(check_gather<std::uint8_t>);
-  for_rank_counts(check_gather<affine_map>);
+  for_some_rank_counts(check_gather<std::uint8_t>);
+  for_some_rank_counts(check_gather<affine_map>);
 }
 
 TEST_CASE("scatter copies a block of the root to every rank, for each root") {
   for_rank_counts(check_scatter<std::int32_t>);
-  for_rank_counts(check_scatter<hocket::half>);
-  for_rank_counts(check_scatter<affine_map>);
+  for_some_rank_counts(check_scatter<hocket::half>);
+  for_some_rank_counts(check_scatter<affine_map>);
 }
 
 TEST_CASE("no rank leaves a barrier before every rank has arrived") {
