@@ -128,10 +128,10 @@ void declare(CLI::App& app, program_options& options) {
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
-/// Rejects a folder with a checkpoint of another training, because a new checkpoint replaces older ones.
+/// Rejects a folder with a checkpoint of another training, because new checkpoints replace older ones.
 void check_checkpoint(const program_options& options) {
   namespace fs = std::filesystem;
-  if (options.checkpoint.empty() || !fs::exists(fs::path(options.checkpoint) / "latest")) return;
+  if (options.checkpoint.empty() || !has_checkpoint(options.checkpoint)) return;
   if (!options.resume.empty() && fs::weakly_canonical(options.resume) == fs::weakly_canonical(options.checkpoint))
     return;
   refuse("--checkpoint " + options.checkpoint + ": the folder contains a checkpoint already: add --resume " +

@@ -7,6 +7,7 @@
 #include "device_sums.hpp"
 #include "shape.hpp"
 
+#include <hocket/checkpoint/state.hpp>
 #include <hocket/ucx.hpp>
 
 #include <cstddef>
@@ -38,21 +39,6 @@ struct step_found {
   double exposed_seconds = 0;
 };
 
-/// Consecutive elements of a parameter or of its optimizer states: see hocket/optimizer/state.hpp.
-struct saved_piece {
-  std::string array;
-  std::string parameter;
-  std::size_t elements = 0;
-  std::size_t first = 0;
-  std::vector<float> values;
-};
-
-/// A rank's part of a checkpoint, from which training can continue on this mesh or another.
-struct saved_memory {
-  std::uint64_t optimizer_steps = 0;
-  std::vector<saved_piece> pieces;
-};
-
 /// Parameters are numbered as `entries_of` lists them.
 class training_memory {
  public:
@@ -82,9 +68,8 @@ class training_memory {
   /// @param scale factor of the losses
   virtual step_found end_step(double scale, double learning_rate) = 0;
 
-  /// Returns this rank's part of a checkpoint; and restores from the parts of all ranks of any mesh.
-  virtual saved_memory state() = 0;
-  virtual void restore(const saved_memory& from) = 0;
+  /// Adds what this rank stores to the state of a checkpoint, which a save reads and loading writes. Collective.
+  virtual void add_to(hocket::checkpoint::state& to) = 0;
 
   /// Revokes this rank's communicators; other ranks fail with `reason`.
   virtual void revoke(const std::string& reason) = 0;

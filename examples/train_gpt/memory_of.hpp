@@ -6,6 +6,7 @@
 
 #include "memory.hpp"
 
+#include <hocket/checkpoint/training_state.hpp>
 #include <hocket/core/memory_ledger.hpp>
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/norm.hpp>
@@ -159,32 +160,11 @@ class memory_of final : public training_memory {
     return {totals.count, length, norm.finite, totals.exposed_seconds + parameters_.take_time().exposed_seconds};
   }
 
-  saved_memory state() override {
+  void add_to(hocket::checkpoint::state& to) override {
     make_optimizer();
-    saved_memory now;
-    for (const auto& piece : parameters_.state()) now.pieces.push_back(saved(piece));
-    const auto states = optimizer_->state();
-    now.optimizer_steps = states.steps;
-    for (const auto& piece : states.pieces) now.pieces.push_back(saved(piece));
-    return now;
-  }
-
-  void restore(const saved_memory& from) override {
-    make_optimizer();
-    std::vector<std::vector<P>> narrowed;
-    std::vector<hocket::state_piece<P>> parameters;
-    hocket::optimizer_state<float> states{from.optimizer_steps, {}};
-    for (const saved_piece& each : from.pieces) {
-      if (each.array == "parameter") {
-        narrowed.emplace_back();
-        for (const float value : each.values) narrowed.back().push_back(static_cast<P>(value));
-        parameters.push_back({each.array, each.parameter, each.elements, each.first, narrowed.back()});
-      } else {
-        states.pieces.push_back({each.array, each.parameter, each.elements, each.first, each.values});
-      }
-    }
-    parameters_.restore(parameters);
-    optimizer_->restore(states);
+    for (auto& each : widened_) each = {};  // loading changes what they are copies of
+    add_parameters(to, parameters_);
+    add_optimizer(to, *optimizer_);
   }
 
   void revoke(const std::string& reason) override {
@@ -233,11 +213,6 @@ class memory_of final : public training_memory {
   void make_optimizer() {
     if (optimizer_) return;
     optimizer_.emplace(parameters_, hocket::adamw{.weight_decay = options_.weight_decay}, ledger_.account("states"));
-  }
-
-  template <class F>
-  static saved_piece saved(const hocket::state_piece<F>& piece) {
-    return {piece.array, piece.parameter, piece.elements, piece.first, {piece.values.begin(), piece.values.end()}};
   }
 
   const communicator& model_;

@@ -36,8 +36,7 @@ class plain_memory final : public training_memory {
   void end_pass(double) override {}
   /// Takes no step.
   step_found end_step(double, double) override { return {}; }
-  saved_memory state() override { return {}; }
-  void restore(const saved_memory&) override {}
+  void add_to(hocket::checkpoint::state&) override {}
   void revoke(const std::string&) override {}
 
   std::size_t bytes() const override { return 0; }

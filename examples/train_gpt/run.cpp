@@ -298,7 +298,10 @@ void check_steps(const program_options& options, int taken) {
 }  // namespace
 
 void check_files(const program_options& options) {
-  if (!options.resume.empty()) check_steps(options, steps_of_latest(options.resume));
+  if (!options.resume.empty()) {
+    const training_identity own = identity_of(options.training, options.training.loss_scale);
+    check_steps(options, steps_of_newest(options.resume, own));
+  }
   if (std::filesystem::is_directory(options.losses)) {
     refuse("--losses '" + options.losses + "' is a folder: pass the name of a file");
   }
@@ -373,9 +376,13 @@ int run_rank(const program_options& options, const std::vector<std::uint8_t>& by
     std::fflush(stdout);
   }
 
-  const int first = options.resume.empty() ? 0 : training.resume(options.resume);
+  const resumed before_this = options.resume.empty() ? resumed() : training.resume(options.resume);
+  const int first = before_this.steps;
   check_steps(options, first);
-  if (speaks && first > 0) std::printf("continues after step %d of %s\n", first, options.resume.c_str());
+  if (speaks) {
+    for (const std::string& each : before_this.refused) std::fprintf(stderr, "train_gpt: not used: %s\n", each.c_str());
+    if (first > 0) std::printf("continues after step %d of %s\n", first, options.resume.c_str());
+  }
 
   progress_line progress(options.training.steps, first,
                          static_cast<double>(options.training.sequences) * options.training.shape.context);
@@ -431,7 +438,6 @@ int run_rank(const program_options& options, const std::vector<std::uint8_t>& by
 }  // namespace
 
 void remove_unfinished_files(const program_options& options) {
-  if (!options.checkpoint.empty()) remove_unfinished(options.checkpoint);
   if (!options.losses.empty()) remove_unfinished_file(options.losses);
   for (const char* const name : {curve_file, report_file}) remove_unfinished_file(path_in(options.out, name));
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "training.hpp"
 
-#include "agreement.hpp"
 #include "checkpoint.hpp"
 #include "first_values.hpp"
 #include "layer.hpp"
 #include "memory.hpp"
 #include "stage.hpp"
 
+#include <hocket/checkpoint/store.hpp>
 #include <hocket/collective/all_gather_v.hpp>
-#include <hocket/collective/barrier.hpp>
 #include <hocket/gradient/loss_scale.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/pipeline/executor.hpp>
@@ -23,8 +22,9 @@
 #include <map>
 #include <numbers>
 #include <optional>
-#include <set>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -40,6 +40,10 @@ double learning_rate_at(int step, int steps, double peak) {
 }
 
 }  // namespace
+
+training_identity identity_of(const training_options& options, double loss_scale) {
+  return {options.shape, options.seed, options.narrow, loss_scale};
+}
 
 struct trainer::parts {
   using mesh_type = hocket::rank_mesh<hocket::ucx::domain, "dp", "pp", "tp">;
@@ -122,14 +126,26 @@ struct trainer::parts {
                      options.shape.context);
   }
 
-  /// Returns a checkpoint of this training without its parameters and states.
-  checkpoint identity() const {
-    checkpoint empty;
-    empty.shape = options.shape;
-    empty.seed = options.seed;
-    empty.narrow = options.narrow;
-    if (scale) empty.scale = scale->state();
-    return empty;
+  /// What a checkpoint saves and loads. Collective.
+  hocket::checkpoint::state state() {
+    hocket::checkpoint::state now;
+    memory->add_to(now);
+    now.add("skipped steps", skipped);
+    if (scale) {
+      scale_state = scale->state();
+      now.add("loss scale", scale_state.value);
+      now.add("loss scale: patience", scale_state.patience);
+      now.add("loss scale: finite steps", scale_state.finite);
+      now.add("loss scale: skipped steps", scale_state.skipped);
+    }
+    now.text = text_of(identity_of(options, scale ? scale->value() : 0));
+    return now;
+  }
+
+  /// The store of the folder that was used last: after loading, it numbers new checkpoints as later ones. Collective.
+  hocket::checkpoint::store& store_in(const std::string& folder) {
+    if (!saved || saved_in != folder) saved.emplace(saved_in = folder, ranks.all());
+    return *saved;
   }
 
   /// Revokes all communicators, so that every rank that waits for this one, on any axis, fails with `reason`.
@@ -191,6 +207,9 @@ struct trainer::parts {
   std::unique_ptr<training_memory> memory;
   std::vector<stage> stages;
   long long skipped = 0;
+  hocket::loss_scale_state scale_state;  ///< of the last checkpoint
+  std::string saved_in;
+  std::optional<hocket::checkpoint::store> saved;
   std::optional<hocket::pipeline::executor<hocket::ucx::domain>> executor;
 };
 
@@ -247,32 +266,20 @@ traffic_by_use trainer::moved() {
 
 void trainer::save(const std::string& folder, int steps) {
   parts_->with_error_text([&] {
-    parts& at = *parts_;
-    checkpoint now = at.identity();
-    now.ranks = at.ranks.size();
-    now.steps = steps;
-    now.memory = at.memory->state();
-    now.skipped = at.skipped;
-    write_part(folder, now, at.ranks.rank());
-    hocket::barrier(at.ranks.all());  // all parts are written
-    if (at.ranks.rank() == 0) complete(folder, steps, at.ranks.size());
+    hocket::checkpoint::store& saved = parts_->store_in(folder);
+    saved.save(static_cast<std::uint64_t>(steps), parts_->state());
   });
 }
 
-int trainer::resume(const std::string& folder) {
+resumed trainer::resume(const std::string& folder) {
   return parts_->with_error_text([&] {
     parts& at = *parts_;
-    std::set<std::string> needed;
-    for (const entry& each : at.entries) needed.insert(each.name());
-    const checkpoint from = read_checkpoint(folder, at.identity(), needed);
-    check_equal(at.ranks.all(), {static_cast<std::uint64_t>(from.steps), from.checksum},
-                "--resume: the checkpoint in '" + folder + '\'', "steps",
-                "all hosts must have the same files, and no training may write into the folder meanwhile");
-    at.memory->restore(from.memory);
-    if (at.scale) at.scale->restore(*from.scale);
-    at.skipped = from.skipped;
-    hocket::barrier(at.ranks.all());  // all ranks have restored it
-    return from.steps;
+    hocket::checkpoint::store& saved = at.store_in(folder);
+    hocket::checkpoint::state now = at.state();
+    const auto found = saved.load_newest(now);
+    if (!found) throw std::runtime_error("--resume: there is no checkpoint in '" + folder + '\'');
+    if (at.scale) at.scale->restore(at.scale_state);
+    return resumed{static_cast<int>(found->at.step), found->refused};
   });
 }
 

@@ -7,6 +7,7 @@
 /// every ZeRO stage, and for any number of microbatches.
 #pragma once
 
+#include "checkpoint.hpp"
 #include "shape.hpp"
 #include "text.hpp"
 
@@ -85,6 +86,15 @@ struct traffic_by_use {
   }
 };
 
+/// A training that continues.
+struct resumed {
+  int steps = 0;                     ///< taken before
+  std::vector<std::string> refused;  ///< newer checkpoints that are damaged, with the reasons
+};
+
+/// @param loss_scale the current one; 0: none
+training_identity identity_of(const training_options& options, double loss_scale);
+
 /// A rank's part of the training.
 class trainer {
  public:
@@ -101,8 +111,8 @@ class trainer {
 
   /// Writes a checkpoint after `steps` steps into `folder`, which all ranks must be able to access. Collective.
   void save(const std::string& folder, int steps);
-  /// Restores a checkpoint written on any mesh. Returns the number of steps taken before. Collective.
-  int resume(const std::string& folder);
+  /// Loads the newest checkpoint in `folder` that is not damaged, written on any mesh. Collective.
+  resumed resume(const std::string& folder);
 
   /// Bytes that this rank stores between steps: as counted, the maximum, and by the formula.
   std::size_t bytes() const;

@@ -74,6 +74,21 @@ std::string refusal_of(const std::vector<parts>& of_ranks) {
 
 }  // namespace
 
+TEST_CASE(
+    "parts that are copies share the work where their rectangle is one that is saved, and are ignored elsewhere") {
+  const auto copy_of = [](state_part each) {
+    each.is_copy = true;
+    return each;
+  };
+  const std::vector<parts> all{
+      {whole("a", {200'000})}, {copy_of(whole("a", {200'000}))}, {copy_of(part_of("a", {200'000}, {{100}, {500}}))}};
+  const written found = follow(all);
+  CHECK(std::all_of(found.times.at("a").begin(), found.times.at("a").end(), [](int each) { return each == 1; }));
+  CHECK(found.bytes == std::vector<std::uint64_t>{400'000, 400'000, 0});
+  // The order of ranks does not matter.
+  CHECK(follow({all[2], all[1], all[0]}).bytes == std::vector<std::uint64_t>{0, 400'000, 400'000});
+}
+
 TEST_CASE("copies of a tensor are divided among the ranks that hold them") {
   for (const std::size_t ranks : {1U, 2U, 3U, 5U, 8U}) {
     CAPTURE(ranks);

@@ -18,7 +18,7 @@ mesh=(--dp 2 --pp 2 --zero 1 --microbatches 4)
 # The last started rank is killed while it trains. Incomplete files of an earlier training are removed too.
 before=$(segments)
 mkdir -p "$folder/killed"
-touch "$folder/killed/loss.svg.part" "$folder/killed/report.html.part" "$folder/killed/latest.part"
+touch "$folder/killed/loss.svg.part" "$folder/killed/report.html.part"
 "$program" --text "$folder/text" "${mesh[@]}" --seconds 1000 --out "$folder/killed" --checkpoint "$folder/killed" \
   --checkpoint-every 1000000 >"$folder/log" 2>&1 &
 launcher=$!

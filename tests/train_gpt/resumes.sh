@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # A training that ended by the failure of a rank continues from its last checkpoint, also on other meshes: with --exact,
-# with the bits of an uninterrupted training. Incomplete checkpoints, and those of other models, are refused.
+# with the bits of an uninterrupted training. Incomplete checkpoints, and those of other models, are refused; of a damaged
+# one, the checkpoint before is used.
 #
 #   resumes.sh PROGRAM INCLUDE_FOLDER
 set -euo pipefail
@@ -22,17 +23,18 @@ for loss_scale in 0 1024; do
   rm -rf "$folder/kept"
   train --loss-scale $loss_scale || { cat "$folder/log"; exit 1; }
   mv "$folder/losses" "$folder/whole"
-  # An incomplete checkpoint of a killed process, and folders that are not checkpoints.
-  mkdir -p "$folder"/kept/{step-5,step-6,step-notes}
-  touch "$folder"/kept/{step-5/rank-0.part,step-6/rank-9.part,step-notes/mine}
+  # An incomplete checkpoint of a killed process, and a folder that is not a checkpoint.
+  mkdir -p "$folder"/kept/{step-5.0.1,step-notes}
+  touch "$folder"/kept/{step-5.0.1/shard-0-of-4.safetensors,step-notes/mine}
   writers='--dp 2 --tp 2 --zero 1'
   [ $loss_scale = 0 ] || writers='--dp 4 --hybrid 2 --zero 2'
   read -ra mesh <<<"$writers"
   ! train --loss-scale $loss_scale "${mesh[@]}" --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
     complain "a rank failed: the exit status is 0"
-  [[ "$(cat "$folder/kept/latest")" =~ ^"step-6 crc32c "[0-9a-f]{8}$ ]] || complain "the latest checkpoint is not that of step 6"
-  [ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
-  [ "$(ls "$folder/kept/step-6" | xargs)" = "rank-0 rank-1 rank-2 rank-3" ] || complain "not four parts: $(ls "$folder/kept/step-6")"
+  [ "$(cat "$folder/kept/latest")" = step-6.0.1 ] || complain "the latest checkpoint is not that of step 6"
+  [ "$(ls "$folder/kept" | xargs)" = "latest step-3.0.1 step-6.0.1 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
+  [ "$(ls "$folder/kept/step-6.0.1" | xargs)" = "manifest.json shard-0-of-4.safetensors shard-1-of-4.safetensors shard-2-of-4.safetensors shard-3-of-4.safetensors" ] ||
+    complain "not four shards: $(ls "$folder/kept/step-6.0.1")"
   [ -e "$folder/kept/step-notes/mine" ] || complain "a folder that is not a checkpoint was removed"
   for mesh in '--dp 2 --tp 2 --zero 1' '--dp 3 --zero 3' '--pp 2 --zero 0 --microbatches 3' '--dp 2 --pp 2 --zero 2' '--dp 6 --hybrid 3 --zero 3' ''; do
     read -ra mesh <<<"$mesh"
@@ -45,15 +47,9 @@ for loss_scale in 0 1024; do
   done
 done
 
-# Incomplete checkpoints of killed ranks are removed at the end of a training, also if it fails.
-mkdir "$folder/kept/step-9"
-touch "$folder"/kept/step-9/rank-{0,1.part}
-! train --loss-scale 1 --dp 2 --checkpoint "$folder/kept" --resume "$folder/kept" --checkpoint-every 20 --fail-in-step 8 ||
-  complain "no failure"
-grep -q -e "requested by --fail-in-step" "$folder/log" || { complain "an unexpected failure"; cat "$folder/log"; }
+# Whether the loss is scaled belongs to the training.
 ! train --resume "$folder/kept" || complain "it continues without the loss scale"
 grep -q -e "whose loss is scaled: pass --loss-scale" "$folder/log" || { complain "the error does not match"; cat "$folder/log"; }
-[ "$(ls "$folder/kept" | xargs)" = "latest step-6 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
 
 # Resumes twice, with parameters narrower than the optimizer's copy.
 rm -r "$folder/kept"
@@ -81,49 +77,50 @@ refused 'not --seed 2: pass' --resume "$folder/kept" --precision bfloat16 --seed
 refused 'not --precision float: pass' --resume "$folder/kept"
 refused 'not scaled: omit --loss-scale' --resume "$folder/kept" --precision bfloat16 --loss-scale 1024
 refused 'already: add --resume' --checkpoint "$folder/kept"
-part=$folder/kept/step-9/rank-1
-cp "$part" "$folder/part"
-head -c 5000 "$folder/part" >"$part"
-refused "rank-1': the file is truncated" --resume "$folder/kept" --precision bfloat16
-rm "$part"
-refused "rank-1': the file can't be read" --resume "$folder/kept" --precision bfloat16
-# Complete parts of different checkpoints.
-! train --precision bfloat16 --dp 2 --zero 3 --checkpoint "$folder/earlier" --checkpoint-every 3 --fail-in-step 5 || complain "no failure"
-cp "$folder/earlier/step-3/rank-1" "$part"
-refused "rank-1': its number of steps is 3, that of rank-0 9" --resume "$folder/kept" --precision bfloat16
-while read -r change; do
-  LC_ALL=C sed "2,3{$change}" "$folder/part" >"$part"
-  refused "rank-1': the file is damaged between byte 0 and byte" --resume "$folder/kept" --precision bfloat16
-done <<'CHANGES'
-s/^ranks.2$/ranks\x203/
-s/^steps.9.9/steps\x209\x208/
-s/^steps.9.9.0$/steps\x209\x209\x201/
-s/^ranks.2$/&\nscale\x208\x201\x200\x200/
-CHANGES
-cp "$folder/part" "$part"
-dd if=/dev/zero of="$part" bs=1 seek=9000 count=400 conv=notrunc status=none
-refused "rank-1': the file is damaged between byte .* restore the file from a copy" --resume "$folder/kept" --precision bfloat16
-for ranks in 2 3; do
-  refused "rank-1': the file is damaged between byte" --resume "$folder/kept" --precision bfloat16 --dp $ranks
-done
-cp "$folder/part" "$part"
-cp "$folder/kept/latest" "$folder/latest"
-for content in 'step-9' 'step-3 crc32c 00000000'; do
-  echo "$content" >"$folder/kept/latest"
-  refused "kept/latest': the file " --resume "$folder/kept" --precision bfloat16
-  [ -e "$part" ] || complain "a damaged name of the latest checkpoint: the checkpoint was removed"
-done
-cp "$folder/latest" "$folder/kept/latest"
-# Two ranks find different checkpoints under one name, as on two hosts with own disks.
+
+# The training fails in step 10, after checkpoints of steps 3 (of one rank), 6 and 9 (of two).
+[ "$(cd "$folder/kept" && ls -d step-* | xargs)" = "step-3.0.1 step-6.0.1 step-9.0.1" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
+whole=$folder/kept/step-9.0.1
+cp -r "$whole" "$folder/copy"
+damaged() {  # file, command that damages it, expected texts...
+  local file=$1 command=$2
+  shift 2
+  (cd "$whole" && eval "$command")
+  train --precision bfloat16 --dp 2 --resume "$folder/kept" || { complain "$command: it does not continue"; cat "$folder/log"; }
+  grep -q "continues after step 6" "$folder/log" || complain "$command: it does not take the checkpoint before"
+  cmp -s <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses") || complain "$command: the steps after the one before differ"
+  for words in "not used: .*$file" "$@"; do
+    grep -q -e "$words" "$folder/log" || { complain "$command: the error does not match: $words"; cat "$folder/log"; }
+  done
+  rm -r "$whole"
+  cp -r "$folder/copy" "$whole"
+}
+shard=shard-1-of-2.safetensors
+damaged $shard "truncate -s 5000 $shard"
+damaged $shard "rm $shard"
+damaged $shard "head -c 400 /dev/zero | tr '\0' '\377' | dd of=$shard bs=1 seek=\$((\$(stat -c %s $shard) / 2)) conv=notrunc status=none"
+damaged manifest.json "truncate -s 300 manifest.json"
+damaged manifest.json "sed -i s/optimizer.steps/optimizer.stepz/ manifest.json"
+damaged manifest.json "cp ../step-6.0.1/manifest.json ." "another checkpoint: step-6.0.1"
+# A file that only people read.
+echo nonsense >"$folder/kept/latest"
+train --precision bfloat16 --resume "$folder/kept" || complain "the file latest is damaged: it does not continue"
+# All checkpoints are damaged.
+cp -r "$folder/kept" "$folder/damaged"
+for each in "$folder"/damaged/step-*/shard-0-*; do truncate -s 100 "$each"; done
+refused "all checkpoints are damaged" --resume "$folder/damaged" --precision bfloat16
+
+# Two ranks have different folders, as on two hosts with own disks: rank 0 chooses, and rank 1 does not find its files.
+mkdir "$folder/own"
+cp -r "$folder/kept/step-6.0.1" "$folder/own"
 for rank in 0 1; do
-  folders=("$folder/kept" "$folder/earlier")
+  folders=("$folder/kept" "$folder/own")
   HOCKET_RANKS=2 HOCKET_RANK=$rank HOCKET_STORE="dir://$folder/store" timeout 60 "$program" --text "$folder/text" --dp 2 \
     --steps $steps --sequences 24 --width $width --context 16 --out "$folder" --exact --precision bfloat16 \
-    --resume "${folders[$rank]}" >"$folder/log.$rank" 2>&1 &
+    --losses "$folder/losses" --resume "${folders[$rank]}" >"$folder/log.$rank" 2>&1 &
 done
-for _ in 0 1; do ! wait -n || complain "different checkpoints on two ranks: the exit status is 0"; done
-[ "$(cat "$folder"/log.[01] | grep -c 'differs between ranks: rank 0 has read 9 steps, .*, rank 1 3 steps')" = 2 ] ||
-  { complain "different checkpoints on two ranks: not both report it"; cat "$folder"/log.[01]; }
-train --precision bfloat16 --resume "$folder/kept" || complain "the restored checkpoint is refused: $(cat "$folder/log")"
-echo "nineteen invalid checkpoints: refused"
+for _ in 0 1; do wait -n || complain "different folders on two ranks: it does not continue: $(cat "$folder"/log.[01])"; done
+grep -q "not used: .*rank 1: .*own/step-9.0.1" "$folder/log.0" || { complain "rank 0 does not report rank 1's files"; cat "$folder/log.0"; }
+cmp -s <(tail -n 6 "$folder/whole") <(tail -n +2 "$folder/losses") || complain "different folders: the steps after step 6 differ"
+echo "invalid checkpoints: refused, and the one before used where there is one"
 exit $failed

@@ -40,13 +40,14 @@ struct state_part {
   sizes_type extents;  ///< of the whole tensor
   rectangle where;     ///< the elements that this rank holds, row-major
   std::byte* data = nullptr;
+  bool is_copy = false;  ///< other ranks have all of its elements, perhaps in other rectangles: it need not be saved
 
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(where.volume()) * bytes_of(type); }
 };
 
 /// **Equal on all ranks:** the type and the extents of each tensor, and `text`. Over all ranks, parts of a tensor have each
 /// element; a rectangle may be on several ranks, which must then hold equal elements, but two different rectangles have no
-/// element in common. **Lifetime.** The memory of the parts must outlive the calls that use the state.
+/// element in common, unless one is a part with `is_copy`. **Lifetime.** The memory of the parts must outlive the calls that use the state.
 class state {
  public:
   /// Adds the part `where` of a tensor; `elements` are its elements, row-major. Raises `invalid_argument` if `where` is not

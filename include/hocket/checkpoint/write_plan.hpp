@@ -41,7 +41,7 @@ struct holder {
   std::size_t part;
 };
 
-/// Ranks that hold the same rectangle of a tensor, in ascending order.
+/// Ranks that hold the same rectangle of a tensor, in ascending order, and then those that hold it as a copy.
 struct shared_part {
   const state_part* what;
   std::vector<holder> holders;
@@ -71,8 +71,13 @@ inline std::vector<std::uint64_t> shares_of(std::uint64_t bytes, const std::vect
 class part_census {
  public:
   explicit part_census(std::span<const std::vector<state_part>> of_ranks) {
-    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-      for (std::size_t part = 0; part < of_ranks[rank].size(); ++part) add(of_ranks[rank][part], {rank, part});
+    for (const bool are_copies : {false, true}) {
+      for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+        for (std::size_t part = 0; part < of_ranks[rank].size(); ++part) {
+          const state_part& each = of_ranks[rank][part];
+          if (each.is_copy == are_copies) add(each, {rank, part});
+        }
+      }
     }
     for (const auto& [name, tensor] : tensors_) require_each_element_once(name, tensor);
   }
@@ -120,6 +125,7 @@ class part_census {
                                 who.rank, " has ", described(part), ": type and extents must be equal on all ranks"}));
     }
     if (part.where.is_empty()) return;
+    if (part.is_copy && !at->second.parts.contains(part.where)) return;
     shared_part& shared = at->second.parts.try_emplace(part.where, shared_part{&part, {}}).first->second;
     if (!shared.holders.empty() && shared.holders.back().rank == who.rank)
       refuse(part.name, concat({"rank ", who.rank, " has added elements ", part.where.text(), " twice"}));
@@ -202,6 +208,7 @@ inline bootstrap::blob encode_parts(const std::vector<state_part>& parts) {
     append_integer(result, static_cast<std::uint32_t>(each.name.size()));
     append_bytes(result, bootstrap::text_bytes(each.name));
     append_integer(result, static_cast<std::uint8_t>(each.type));
+    append_integer(result, static_cast<std::uint8_t>(each.is_copy));
     append_integer(result, static_cast<std::uint8_t>(each.extents.size()));
     append_sizes(result, each.extents);
     append_sizes(result, each.where.begin);
@@ -217,6 +224,7 @@ inline std::vector<state_part> decode_parts(bootstrap::byte_view bytes) {
     state_part each;
     each.name = bootstrap::blob_text(reader.bytes(reader.integer<std::uint32_t>()));
     each.type = static_cast<element_type>(reader.integer<std::uint8_t>());
+    each.is_copy = reader.integer<std::uint8_t>() != 0;
     const auto dimensions = reader.integer<std::uint8_t>();
     for (sizes_type* const sizes : {&each.extents, &each.where.begin, &each.where.size}) {
       for (int d = 0; d < dimensions; ++d) sizes->push_back(reader.integer<std::uint64_t>());

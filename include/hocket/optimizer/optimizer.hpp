@@ -149,6 +149,18 @@ class optimizer {
     steps_ = kept.steps;
   }
 
+  /// Calls `visit(array, parameter, first, values)` for each part of an array that this rank stores from step to step, as
+  /// `flat_parameters::visit_stored` does. A reader must also set `stored_steps`.
+  template <class Visit>
+  void visit_stored(Visit visit) {
+    visit_arrays([&](const std::string& array, std::span<F> memory) {
+      for (std::size_t b = 0; b < layout().buckets(); ++b)
+        detail::visit_stored_parts(array, layout(), b, share_.range(b), share_.of(memory, b), visit);
+    });
+  }
+  /// The number of steps so far, which a reader of a checkpoint sets.
+  std::uint64_t& stored_steps() noexcept { return steps_; }
+
  private:
   const parameter_layout& layout() const noexcept { return parameters_->layout(); }
 

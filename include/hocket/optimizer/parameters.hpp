@@ -162,6 +162,19 @@ class flat_parameters {
     }
   }
 
+  /// Calls `visit("parameter", parameter, first, values)` for each part of a parameter that this rank stores from step to
+  /// step: the elements from `first` on, which `visit` or a later reader may change, then with equal values on all ranks.
+  /// Releases gathered buckets. The memory remains valid as long as this object.
+  template <class Visit>
+  void visit_stored(Visit visit) {
+    for (std::size_t b = 0; b < layout_.buckets(); ++b) {
+      wait(b);
+      release(b);
+    }
+    for (std::size_t b = 0; b < layout_.buckets(); ++b)
+      detail::visit_stored_parts("parameter", layout_, b, kept_range(b), kept_values(b), visit);
+  }
+
   /// Starts to gather the other ranks' pieces of bucket `b`. With zero<3>, does nothing if the bucket is gathered or in
   /// flight; with zero<1> and zero<2> gathers again, as an optimizer needs. Collective.
   void gather(std::size_t b) {

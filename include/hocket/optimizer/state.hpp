@@ -58,6 +58,16 @@ void add_pieces(std::vector<state_piece<F>>& pieces, const std::string& array, c
   });
 }
 
+/// Calls `visit(array, parameter, first, values)` for each parameter in the range `stored` of bucket `b`, which `memory`
+/// holds.
+template <class F, class Visit>
+void visit_stored_parts(const std::string& array, const parameter_layout& layout, std::size_t b,
+                        const element_range& stored, std::span<F> memory, Visit& visit) {
+  layout.visit_parts(b, stored, [&](std::size_t i, const element_range& part) {
+    visit(array, layout[i], part.first - layout.of(i).first, memory.subspan(part.first - stored.first, part.size));
+  });
+}
+
 /// Finds elements in pieces of any distribution.
 template <class F>
 class state_reader {
