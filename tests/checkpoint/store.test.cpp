@@ -15,12 +15,15 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -224,20 +227,102 @@ TEST_CASE("without a checkpoint, nothing is loaded") {
   check_load(folder.path() + "/none", 2, 0);
 }
 
-TEST_CASE("ranks of a host read each byte that they need once") {
+/// Elements of a matrix and of many small tensors, of which ranks load rows, columns or all.
+class large_state {
+ public:
+  static constexpr std::uint64_t rows = 1500, columns = 2050, small = 3, small_elements = 700;
+
+  /// The rectangle that a rank holds of the matrix, if ranks divide it in this direction.
+  static rectangle part_of(const thread_rank& me, const char* direction) {
+    const auto r = static_cast<std::uint64_t>(me.rank()), p = static_cast<std::uint64_t>(me.size());
+    const std::string how = direction;
+    if (how == "rows") return {{rows * r / p, 0}, {rows * (r + 1) / p - rows * r / p, columns}};
+    if (how == "columns") return {{0, columns * r / p}, {rows, columns * (r + 1) / p - columns * r / p}};
+    if (how == "some rows") return {{400, 0}, {600 + r, columns}};
+    return whole_of({rows, columns});
+  }
+
+  large_state(const thread_rank& me, const char* direction, bool is_filled) : where_(part_of(me, direction)) {
+    matrix_.resize(where_.volume());
+    if (is_filled) fill();
+    now.add("matrix", {rows, columns}, where_, matrix_);
+    for (std::uint64_t i = 0; i < small; ++i) {
+      small_.emplace_back(small_elements, is_filled ? static_cast<std::uint32_t>(i) : 99);
+      now.add("small " + std::to_string(i), small_.back());
+    }
+  }
+
+  bool is_right() const {
+    std::size_t i = 0;
+    sizes_type at = where_.begin;
+    do {
+      if (matrix_[i++] != value_at(at)) return false;
+    } while (hocket::checkpoint::detail::advance(at, where_, 2));
+    for (std::size_t k = 0; k < small; ++k) {
+      if (small_[k] != std::vector<std::uint32_t>(small_elements, static_cast<std::uint32_t>(k))) return false;
+    }
+    return true;
+  }
+
+  state now;
+
+ private:
+  static std::uint32_t value_at(const sizes_type& at) { return static_cast<std::uint32_t>(at[0] * columns + at[1]); }
+  void fill() {
+    std::size_t i = 0;
+    sizes_type at = where_.begin;
+    do matrix_[i++] = value_at(at);
+    while (hocket::checkpoint::detail::advance(at, where_, 2));
+  }
+
+  rectangle where_;
+  std::vector<std::uint32_t> matrix_;
+  std::deque<std::vector<std::uint32_t>> small_;
+};
+
+/// Bytes of the blocks of 4096 bytes of all files with elements that a rank of the host needs.
+std::uint64_t bytes_of_blocks(const std::string& checkpoint, const std::vector<rectangle>& of_matrix) {
+  manifest found;
+  REQUIRE(read_manifest(read_file(checkpoint + "/manifest.json"), found) == "");
+  std::set<std::pair<std::size_t, std::uint64_t>> blocks;  // by file
+  for (const tensor_description& tensor : found.tensors) {
+    const std::vector<rectangle> whole{whole_of(tensor.extents)};
+    for (const stored_part& part : tensor.parts) {
+      for (const rectangle& needed : tensor.name == "matrix" ? of_matrix : whole) {
+        const rectangle region = intersection(part.where, needed);
+        for_each_run(region, part.where, part.where, [&](const sizes_type& at, std::uint64_t run) {
+          const std::uint64_t begin = part.at + hocket::checkpoint::detail::offset_in(part.where, at) * 4;
+          for (std::uint64_t i = begin / 4096; i * 4096 < begin + run * 4; ++i) blocks.emplace(part.shard, i);
+        });
+      }
+    }
+  }
+  return blocks.size() * 4096;
+}
+
+TEST_CASE("ranks of a host read the blocks that they need, and hardly more") {
   const scratch_directory folder;
   watched_files files;
-  save_all(folder.path(), 4, {3});
+  on_ranks(4, [&](thread_rank& me) {
+    large_state written(me, "rows", true);
+    store(folder.path(), me.comm()).save(1, written.now);
+  });
   for (const int ranks : {1, 2, 3, 8}) {
-    files.bytes_read = 0;
-    check_load(folder.path(), ranks, 3, {.files = &files});
-    std::uint64_t whole = 0;
-    for (const auto& each : std::filesystem::recursive_directory_iterator(folder.path())) {
-      if (each.path().extension() == ".safetensors") whole += each.file_size();
+    for (const char* const direction : {"rows", "columns", "some rows", "all"}) {
+      INFO(ranks << " ranks, " << direction);
+      std::vector<rectangle> needed(static_cast<std::size_t>(ranks));
+      files.bytes_read = 0;
+      on_ranks(ranks, [&](thread_rank& me) {
+        large_state read(me, direction, false);
+        needed[static_cast<std::size_t>(me.rank())] = large_state::part_of(me, direction);
+        store(folder.path(), me.comm(), {.files = &files}).load_newest(read.now);
+        me.check(read.is_right(), "the elements");
+      });
+      const auto least = static_cast<double>(bytes_of_blocks(folder.path() + "/step-1.0.1", needed));
+      const auto manifest_bytes = static_cast<double>(read_file(folder.path() + "/step-1.0.1/manifest.json").size());
+      CHECK(static_cast<double>(files.bytes_read) - manifest_bytes <= 1.05 * least);
+      CHECK(static_cast<double>(files.bytes_read) >= least * 0.99);  // the end of a file is no whole block
     }
-    // Parts are small here: each is rounded to whole blocks at both ends.
-    CHECK(files.bytes_read < whole * 2);
-    CHECK(files.bytes_read > 0);
   }
 }
 
@@ -308,6 +393,38 @@ TEST_CASE("after a rollback, new checkpoints are newer than the damaged one, and
     me.check(saved.save(3, sample(me, 9).now) == position{1, 3, 1}, "another epoch");
   });
   CHECK(check_load(folder.path(), 3, 9).empty());
+}
+
+TEST_CASE("whatever was loaded, a new checkpoint is the newest") {
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {4, 5, 6});
+  on_ranks(2, [&](thread_rank& me) {
+    sample found(me, 1);
+    store saved(folder.path(), me.comm());
+    saved.load({0, 1, 1}, found.now);
+    me.check(found.all() == sample(me, 4).all(), "step 1 differs");
+    me.check(saved.save(2, sample(me, 7).now) == position{1, 2, 1}, "a new epoch");
+    me.check(saved.save(4, sample(me, 8).now) == position{1, 4, 1}, "the same epoch");
+  });
+  // A training that begins again in the same folder.
+  on_ranks(2, [&](thread_rank& me) {
+    const position at = store(folder.path(), me.comm(), {.keep = {.last = 2}}).save(1, sample(me, 9).now);
+    me.check(at == position{2, 1, 1}, "a new epoch");
+  });
+  CHECK(check_load(folder.path(), 3, 9).empty());
+  CHECK(folder.names() == std::vector<std::string>{"latest", "step-1.2.1", "step-4.1.1"});
+}
+
+TEST_CASE("the error of a damaged checkpoint that is loaded by its position names it alone") {
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {4, 5});
+  flip_bit(folder.path() + "/step-2.0.1/manifest.json", 100);
+  const std::string text = error_on(2, errc::corrupted, [&](thread_rank& me) {
+    sample found(me, 1);
+    store(folder.path(), me.comm()).load({0, 2, 1}, found.now);
+  });
+  CHECK(contains(text, "step-2.0.1"));
+  CHECK_FALSE(contains(text, "all checkpoints"));
 }
 
 TEST_CASE("errors of the system name the call, the file and the reason, and earlier checkpoints remain") {

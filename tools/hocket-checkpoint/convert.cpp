@@ -75,8 +75,9 @@ void append_tensor(hocket::checkpoint::detail::part_reader& reader, const tensor
       for (const stored_part& part : tensor.parts) {
         const rectangle region = intersection(part.where, rows);
         if (region.is_empty()) continue;
-        if (hocket::failure cause = reader.read({&tensor, &part, {{0, 0, region}}})) hocket::raise(std::move(cause));
-        copy_region(region, element, memory.data(), rows, reader.bytes().data(), part.where);
+        const hocket::checkpoint::detail::reading what{{{&tensor, &part, {{0, 0, region}}}}};
+        if (hocket::failure cause = reader.read(what)) hocket::raise(std::move(cause));
+        copy_region(region, element, memory.data(), rows, reader.bytes_of_part(what.parts.front()).data(), part.where);
       }
       file.add(memory);
       bar.show(done += memory.size());

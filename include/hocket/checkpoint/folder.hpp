@@ -73,15 +73,19 @@ class folder {
   const std::string& path() const noexcept { return path_; }
   std::string path_of(const position& at) const { return path_ + '/' + name_of(at); }
 
-  /// Makes a new folder for a checkpoint of a step, and the folder of all checkpoints if there is none.
-  failure begin(std::uint64_t epoch, std::uint64_t step, position& result) {
+  /// Makes a new folder for a checkpoint of a step, and the folder of all checkpoints if there is none. Its position is after
+  /// those of all valid checkpoints: where the program has gone back to an earlier step, a new epoch begins.
+  failure begin(std::uint64_t step, position& result) {
     if (failure cause = make()) return cause;
-    result = {epoch, step, 0};
+    std::vector<position> valid;
+    if (failure cause = find_valid(valid)) return cause;
+    result = {0, step, 0};
+    if (!valid.empty()) result.epoch = valid.front().epoch + (step <= valid.front().step ? 1 : 0);
     std::vector<std::string> names;
     if (failure cause = list(path_, names)) return cause;
     for (const std::string& name : names) {
       const auto found = position_named(name);
-      if (found && found->epoch == epoch && found->step == step)
+      if (found && found->epoch == result.epoch && found->step == step)
         result.attempt = std::max(result.attempt, found->attempt);
     }
     ++result.attempt;
@@ -135,15 +139,30 @@ class folder {
     return make_failure(errc::corrupted, hocket::detail::concat({"'", path, "': ", problem}));
   }
 
-  /// Removes the checkpoints that `rule` does not keep, and folders of older checkpoints that never became valid.
-  failure prune(const retention& rule) {
+  /// Makes the checkpoints invalid that `rule` does not keep. Their files remain.
+  failure retire(const retention& rule) {
     std::vector<position> all;
     if (failure cause = find_valid(all)) return cause;
     for (std::size_t i = std::max<std::size_t>(1, rule.last); i < all.size(); ++i) {
       if (rule.every != 0 && all[i].step % rule.every == 0) continue;
       if (failure cause = invalidate(all[i])) return cause;
     }
-    return all.empty() ? failure() : remove_invalid_before(all.front());
+    return {};
+  }
+
+  /// Removes folders of checkpoints before `newest` that are not valid, or never were.
+  failure remove_invalid_before(const position& newest) {
+    std::vector<std::string> names;
+    if (failure cause = list(path_, names)) return cause;
+    for (const std::string& name : names) {
+      const auto at = position_named(name);
+      if (!at || *at > newest) continue;
+      bool is_valid = false;
+      if (failure cause = find_manifest(*at, is_valid)) return cause;
+      if (is_valid) continue;
+      if (failure cause = remove(path_of(*at))) return cause;
+    }
+    return {};
   }
 
   static constexpr const char* manifest_name = "manifest.json";
@@ -159,20 +178,6 @@ class folder {
     std::vector<std::string> names;
     if (failure cause = list(path_of(at), names)) return cause;
     is_there = std::find(names.begin(), names.end(), manifest_name) != names.end();
-    return {};
-  }
-
-  failure remove_invalid_before(const position& newest) {
-    std::vector<std::string> names;
-    if (failure cause = list(path_, names)) return cause;
-    for (const std::string& name : names) {
-      const auto at = position_named(name);
-      if (!at || *at > newest) continue;
-      bool is_valid = false;
-      if (failure cause = find_manifest(*at, is_valid)) return cause;
-      if (is_valid) continue;
-      if (failure cause = remove(path_of(*at))) return cause;
-    }
     return {};
   }
 

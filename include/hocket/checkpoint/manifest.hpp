@@ -10,8 +10,9 @@
 ///                  "parts":[{"shard":0,"begin":[0,0],"size":[2,3],"at":4096,"crc32c":123,"first_block":0}, ...]}, ...],
 ///      "crc32c":456}
 ///
-/// `at` and `blocks_at` are offsets in the file. From `blocks_at` on are the CRC-32C of all blocks of `block_bytes` bytes
-/// of each part, as 32-bit integers; so a reader can verify some blocks of a part alone.
+/// `at` and `blocks_at` are offsets in the file. From `blocks_at` on are the CRC-32C of all blocks of each part, as 32-bit
+/// integers; so a reader can verify some blocks of a part alone. Blocks end at multiples of `block_bytes` in the file, so
+/// that it can also read them alone past the page cache.
 #pragma once
 
 #include <hocket/checkpoint/element_type.hpp>
@@ -37,11 +38,13 @@
 HOCKET_BEGIN_NAMESPACE
 namespace checkpoint {
 
-/// Number of bytes of a part that have a checksum of their own; the last block of a part may be shorter.
+/// The bytes of a stored part between two multiples of this offset in the file are a block, with a checksum of its own.
 inline constexpr std::uint64_t block_bytes = 4096;
 
-constexpr std::uint64_t blocks_of(std::uint64_t bytes) noexcept {
-  return bytes / block_bytes + (bytes % block_bytes != 0 ? 1 : 0);
+/// Returns the number of blocks of a part that begins at offset `at` of a file: its first and its last one may be shorter.
+constexpr std::uint64_t blocks_of(std::uint64_t at, std::uint64_t bytes) noexcept {
+  const std::uint64_t rest = at % block_bytes + bytes % block_bytes;
+  return bytes == 0 ? 0 : bytes / block_bytes + rest / block_bytes + (rest % block_bytes != 0 ? 1 : 0);
 }
 
 /// A point in the training. A later epoch is later, whatever the step; `attempt` distinguishes checkpoints of the same
@@ -219,8 +222,8 @@ class manifest_reader {
     if (!bytes || !bytes_of_tensor(of.type, of.extents) || part.shard >= shards.size()) return false;
     const shard_file& file = shards[part.shard];
     const std::uint64_t checksums = (file.bytes - file.blocks_at) / sizeof(std::uint32_t);
-    return *bytes <= file.bytes && part.at <= file.bytes - *bytes && blocks_of(*bytes) <= checksums &&
-           part.first_block <= checksums - blocks_of(*bytes);
+    return *bytes <= file.bytes && part.at <= file.bytes - *bytes && blocks_of(part.at, *bytes) <= checksums &&
+           part.first_block <= checksums - blocks_of(part.at, *bytes);
   }
 
   hocket::detail::json_reader reader_;

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <span>
@@ -38,66 +39,99 @@ struct need {
 };
 
 /// One stored part that ranks of the host need.
-struct reading {
+struct needed_part {
   const tensor_description* tensor;
-  const stored_part* part;
+  const stored_part* stored;
   std::vector<need> needs;  ///< by rank
+
+  std::uint64_t at() const noexcept { return stored->at; }
+  std::uint64_t bytes() const noexcept { return tensor->bytes_in(stored->where); }
+  std::uint64_t end() const noexcept { return at() + bytes(); }
 };
 
-/// Blocks `first` to `end`, excluded, of a part.
-struct block_range {
-  std::uint64_t first;
+/// Parts that are adjacent in one file, in its order, and are read at once.
+struct reading {
+  std::vector<needed_part> parts;
+
+  std::size_t shard() const noexcept { return parts.front().stored->shard; }
+  std::uint64_t at() const noexcept { return parts.front().at(); }
+  std::uint64_t end() const noexcept { return parts.back().end(); }
+};
+
+/// A range of bytes of a file.
+struct byte_range {
+  std::uint64_t begin;
   std::uint64_t end;
+
+  bool includes(const byte_range& other) const noexcept { return begin <= other.begin && other.end <= end; }
+  bool meets(const byte_range& other) const noexcept { return begin < other.end && other.begin < end; }
 };
 
-/// Returns the blocks of a part that have elements of the regions, in ascending order and without gaps in a range.
-inline std::vector<block_range> blocks_needed(const reading& of) {
-  std::vector<block_range> ranges;
-  const rectangle& where = of.part->where;
-  const std::uint64_t element = bytes_of(of.tensor->type);
-  for (const need& each : of.needs) {
-    for_each_run(each.region, where, where, [&](const sizes_type& at, std::uint64_t run) {
-      const std::uint64_t begin = offset_in(where, at) * element, end = begin + run * element;
-      const block_range blocks{begin / block_bytes, blocks_of(end)};
-      if (!ranges.empty() && ranges.back().first <= blocks.first && blocks.first <= ranges.back().end)
-        ranges.back().end = std::max(ranges.back().end, blocks.end);
-      else ranges.push_back(blocks);
-    });
+/// Returns the blocks of the file that have elements of the regions, as ranges in ascending order with gaps between them.
+inline std::vector<byte_range> blocks_needed(const reading& of) {
+  std::vector<byte_range> ranges;
+  for (const needed_part& part : of.parts) {
+    const rectangle& where = part.stored->where;
+    const std::uint64_t element = bytes_of(part.tensor->type);
+    for (const need& each : part.needs) {
+      for_each_run(each.region, where, where, [&](const sizes_type& at, std::uint64_t run) {
+        const std::uint64_t begin = part.at() + offset_in(where, at) * element, end = begin + run * element;
+        const byte_range blocks{begin / block_bytes * block_bytes, (end + block_bytes - 1) / block_bytes * block_bytes};
+        if (!ranges.empty() && ranges.back().begin <= blocks.begin && blocks.begin <= ranges.back().end)
+          ranges.back().end = std::max(ranges.back().end, blocks.end);
+        else ranges.push_back(blocks);
+      });
+    }
   }
-  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<block_range> joined;
-  for (const block_range& each : ranges) {
-    if (!joined.empty() && each.first <= joined.back().end) joined.back().end = std::max(joined.back().end, each.end);
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::vector<byte_range> joined;
+  for (const byte_range& each : ranges) {
+    if (!joined.empty() && each.begin <= joined.back().end) joined.back().end = std::max(joined.back().end, each.end);
     else joined.push_back(each);
   }
   return joined;
 }
 
-/// Reads and verifies parts of a checkpoint's files.
+/// Reads and verifies parts of a checkpoint's files: some are read while the caller uses those before.
 class part_reader {
  public:
   part_reader(platform::file_system& files, std::string folder, const manifest& from)
       : files_(files), folder_(std::move(folder)), from_(from), opened_(from.shards.size()) {}
 
-  /// Reads the blocks of a part that are needed, and verifies them. `bytes()` has the part then, with undefined bytes in
-  /// the blocks that are not needed.
-  failure read(const reading& what) {
-    const stored_part& part = *what.part;
-    const std::uint64_t length = what.tensor->bytes_in(part.where), blocks = blocks_of(length);
-    if (failure cause = open(part.shard)) return cause;
-    if (length == 0) return {};
-    const std::vector<block_range> needed = blocks_needed(what);
-    part_.reset(static_cast<std::size_t>(part.at), static_cast<std::size_t>(length));
-    for (const block_range& each : needed) {
-      const std::uint64_t begin = each.first * block_bytes, end = std::min(each.end * block_bytes, length);
-      if (failure cause = read_into(part_, part.shard, begin, end)) return cause;
-    }
-    const bool is_whole = needed.size() == 1 && needed[0].end - needed[0].first == blocks;
-    if (is_whole && crc32c().add(part_.bytes()).value() == part.crc32c) return {};
-    return verify(part, needed, length);
+  /// Starts to read the blocks that are needed. `what` must exist until `finish`.
+  void start(const reading& what) {
+    what_ = &what;
+    needed_ = blocks_needed(what);
+    has_checksums_ = false;
+    not_opened_ = open(what.shard());  // which checks the length of the file, before memory is allocated
+    if (not_opened_) return;
+    const auto bytes = static_cast<std::size_t>(what.end() - what.at());
+    incoming_.reset(static_cast<std::size_t>(what.at()), bytes);
+    reading_ = start_access(bytes, [this] { return read_blocks(); });
   }
 
-  std::span<const std::byte> bytes() const noexcept { return part_.bytes(); }
+  /// Waits until the parts are read, and verifies what is needed of them.
+  failure finish() {
+    if (not_opened_) return std::exchange(not_opened_, {});
+    if (failure cause = reading_.get()) return cause;
+    std::swap(current_, incoming_);
+    for (const needed_part& each : what_->parts) {
+      if (failure cause = verify(each)) return cause;
+    }
+    return {};
+  }
+
+  /// Does both.
+  failure read(const reading& what) {
+    start(what);
+    return finish();
+  }
+
+  /// The bytes of a part of what the last `finish` has read, until the next one; undefined in blocks that are not needed.
+  std::span<const std::byte> bytes_of_part(const needed_part& of) const noexcept {
+    return current_.bytes().subspan(static_cast<std::size_t>(of.at()) - current_.at(),
+                                    static_cast<std::size_t>(of.bytes()));
+  }
 
  private:
   /// A range of a file in memory that permits direct access.
@@ -125,6 +159,39 @@ class part_reader {
     std::optional<aligned_buffer> memory_;
     std::size_t at_ = 0, length_ = 0;
   };
+
+  /// Reads the blocks that are needed; and, if they are not all of the parts, the checksums of the parts' blocks.
+  failure read_blocks() {
+    const byte_range all{what_->at(), what_->end()};
+    for (const byte_range& each : needed_) {
+      const std::uint64_t begin = std::max(each.begin, all.begin), end = std::min(each.end, all.end);
+      if (failure cause = read_into(incoming_, what_->shard(), begin - all.begin, end - all.begin)) return cause;
+    }
+    return needed_.empty() || is_read(all) ? failure() : read_checksums();
+  }
+
+  /// Reads the checksums of all blocks of the parts.
+  failure read_checksums() {
+    first_block_ = what_->parts.front().stored->first_block;
+    std::uint64_t end = first_block_;
+    for (const needed_part& each : what_->parts) {
+      first_block_ = std::min(first_block_, each.stored->first_block);
+      end = std::max(end, each.stored->first_block + blocks_of(each.at(), each.bytes()));
+    }
+    const std::size_t shard = what_->shard(), size = sizeof(std::uint32_t);
+    checksums_.reset(static_cast<std::size_t>(from_.shards[shard].blocks_at + first_block_ * size),
+                     static_cast<std::size_t>((end - first_block_) * size));
+    has_checksums_ = true;
+    return read_into(checksums_, shard, 0, (end - first_block_) * size);
+  }
+
+  /// Returns whether all bytes of the range were asked for.
+  bool is_read(const byte_range& range) const noexcept {
+    const byte_range blocks{range.begin, std::min(range.end, what_->end())};
+    const auto found = std::partition_point(needed_.begin(), needed_.end(),
+                                            [&](const byte_range& each) { return each.end <= blocks.begin; });
+    return found != needed_.end() && found->includes(blocks);
+  }
 
   /// A file that is missing or can't be read is damage, which another checkpoint may not have.
   static failure read_failure(const char* what, const std::string& path, std::uint64_t at, int error) {
@@ -164,32 +231,34 @@ class part_reader {
     return {};
   }
 
-  /// Verifies the blocks that are needed by their own checksums, after these.
-  failure verify(const stored_part& part, const std::vector<block_range>& needed, std::uint64_t length) {
-    const shard_file& shard = from_.shards[part.shard];
-    const std::uint64_t blocks = blocks_of(length);
-    const std::uint64_t at = shard.blocks_at + part.first_block * sizeof(std::uint32_t);
-    checksums_.reset(static_cast<std::size_t>(at), static_cast<std::size_t>(blocks * sizeof(std::uint32_t)));
-    if (failure cause = read_into(checksums_, part.shard, 0, blocks * sizeof(std::uint32_t))) return cause;
-    bootstrap::detail::blob_reader reader(checksums_.bytes());
-    const crc32c_of_pieces full(block_bytes), tail(length - (blocks - 1) * block_bytes);
+  /// Verifies a part by its checksum; or, if it was not read as a whole or is damaged, its blocks by theirs, after these.
+  failure verify(const needed_part& part) {
+    const std::span<const std::byte> bytes = bytes_of_part(part);
+    if (bytes.empty()) return {};
+    if (is_read({part.at(), part.end()}) && crc32c().add(bytes).value() == part.stored->crc32c) return {};
+    if (!has_checksums_) {
+      if (failure cause = read_checksums()) return cause;
+    }
+    const std::size_t before =
+        static_cast<std::size_t>(part.stored->first_block - first_block_) * sizeof(std::uint32_t);
+    bootstrap::detail::blob_reader reader(checksums_.bytes().subspan(before));
     std::vector<std::uint32_t> stated;
-    std::uint32_t joined = 0;
-    for (std::uint64_t i = 0; i < blocks; ++i) {
+    joined_crc32c joined;
+    for_each_block(part.at(), bytes.size(), [&](std::size_t, std::size_t length) {
       stated.push_back(reader.integer<std::uint32_t>());
-      joined = (i + 1 < blocks ? full : tail).joined(joined, stated.back());
-    }
-    if (joined != part.crc32c) return damaged(part.shard, at, "the checksums of blocks");
-    for (const block_range& range : needed) {
-      for (std::uint64_t i = range.first; i < range.end; ++i) {
-        const std::uint64_t begin = i * block_bytes, end = std::min(begin + block_bytes, length);
-        const auto block =
-            part_.bytes().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-        if (crc32c().add(block).value() != stated[i])
-          return damaged(part.shard, part.at + begin, "a block of 4096 bytes");
-      }
-    }
-    return {};
+      joined.add(stated.back(), length);
+    });
+    const std::size_t shard = part.stored->shard;
+    if (joined.value() != part.stored->crc32c)
+      return damaged(shard, checksums_.at() + before, "the checksums of blocks");
+    failure found;
+    for_each_block(part.at(), bytes.size(), [&, next = stated.begin()](std::size_t begin, std::size_t length) mutable {
+      const std::uint32_t wanted = *next++;
+      const byte_range block{part.at() + begin, part.at() + begin + length};
+      if (!found && is_read(block) && crc32c().add(bytes.subspan(begin, length)).value() != wanted)
+        found = damaged(shard, block.begin, "a block of 4096 bytes");
+    });
+    return found;
   }
 
   failure damaged(std::size_t shard, std::uint64_t at, const char* what) const {
@@ -201,7 +270,13 @@ class part_reader {
   const std::string folder_;
   const manifest& from_;
   std::vector<platform::file_descriptor> opened_;
-  window part_, checksums_;
+  window current_, incoming_, checksums_;
+  bool has_checksums_ = false;
+  std::uint64_t first_block_ = 0;  ///< number of the first of the checksums
+  const reading* what_ = nullptr;
+  std::vector<byte_range> needed_;
+  failure not_opened_;
+  std::future<failure> reading_;  ///< last member, so that a read ends before its memory is freed
 };
 
 }  // namespace detail
@@ -224,31 +299,66 @@ inline std::string why_not_in(const manifest& from, const state_part& held) {
 
 namespace detail {
 
-/// Which rank of a host reads which parts, in which order: for each rank its readings.
-inline std::vector<std::vector<reading>> plan_reads(const manifest& from,
-                                                    std::span<const std::vector<state_part>> of_host) {
+/// Returns the stored parts that ranks of the host need, in the order of the files and of the parts in them.
+inline std::vector<needed_part> parts_needed(const manifest& from, std::span<const std::vector<state_part>> of_host) {
   std::map<std::string_view, std::vector<std::pair<std::size_t, std::size_t>>> wanted;  // by name: rank, part
   for (std::size_t rank = 0; rank < of_host.size(); ++rank) {
     for (std::size_t i = 0; i < of_host[rank].size(); ++i) wanted[of_host[rank][i].name].emplace_back(rank, i);
   }
-  std::vector<std::vector<reading>> plan(of_host.size());
-  std::vector<std::uint64_t> load(of_host.size());
+  std::vector<needed_part> result;
   for (const tensor_description& tensor : from.tensors) {
     const auto parts = wanted.find(tensor.name);
     if (parts == wanted.end()) continue;
-    for (const stored_part& part : tensor.parts) {
-      reading what{&tensor, &part, {}};
+    for (const stored_part& stored : tensor.parts) {
+      needed_part what{&tensor, &stored, {}};
       for (const auto& [rank, i] : parts->second) {
-        rectangle region = intersection(part.where, of_host[rank][i].where);
+        rectangle region = intersection(stored.where, of_host[rank][i].where);
         if (!region.is_empty()) what.needs.push_back({rank, i, std::move(region)});
       }
-      if (what.needs.empty()) continue;
-      const auto least = std::min_element(what.needs.begin(), what.needs.end(),
-                                          [&](const need& a, const need& b) { return load[a.rank] < load[b.rank]; });
-      const std::size_t reader = least->rank;
-      load[reader] += tensor.bytes_in(part.where);
-      plan[reader].push_back(std::move(what));
+      if (!what.needs.empty()) result.push_back(std::move(what));
     }
+  }
+  std::sort(result.begin(), result.end(), [](const needed_part& a, const needed_part& b) {
+    return std::pair(a.stored->shard, a.at()) < std::pair(b.stored->shard, b.at());
+  });
+  return result;
+}
+
+/// Joins parts that are adjacent in a file, up to `most_bytes` bytes: so a block that has the end of one and the begin of the
+/// next is read once.
+inline std::vector<reading> readings_of(std::vector<needed_part> parts, std::uint64_t most_bytes) {
+  std::vector<reading> result;
+  for (needed_part& each : parts) {
+    const bool continues = !result.empty() && result.back().shard() == each.stored->shard &&
+                           each.at() >= result.back().end() && each.at() - result.back().end() < block_bytes &&
+                           each.end() - result.back().at() <= most_bytes;
+    if (!continues) result.emplace_back();
+    result.back().parts.push_back(std::move(each));
+  }
+  return result;
+}
+
+/// Which rank of a host reads what, in which order: for each rank its readings, with about equal bytes. A rank reads only if
+/// it needs some of it.
+inline std::vector<std::vector<reading>> plan_reads(const manifest& from,
+                                                    std::span<const std::vector<state_part>> of_host) {
+  constexpr std::uint64_t least_bytes = std::uint64_t{1} << 20;
+  std::vector<needed_part> parts = parts_needed(from, of_host);
+  std::uint64_t all = 0;
+  for (const needed_part& each : parts) all += each.bytes();
+  const std::uint64_t share = all / of_host.size() / 2;  // small readings would need more messages
+  std::vector<std::vector<reading>> plan(of_host.size());
+  std::vector<std::uint64_t> load(of_host.size());
+  for (reading& each : readings_of(std::move(parts), std::clamp(share, least_bytes, most_part_bytes))) {
+    const need* least = nullptr;
+    for (const needed_part& part : each.parts) {
+      for (const need& who : part.needs) {
+        if (least == nullptr || load[who.rank] < load[least->rank]) least = &who;
+      }
+    }
+    const std::size_t reader = least->rank;
+    load[reader] += each.end() - each.at();
+    plan[reader].push_back(std::move(each));
   }
   return plan;
 }
@@ -260,20 +370,26 @@ inline std::vector<std::vector<reading>> plan_reads(const manifest& from,
 /// offset.
 inline failure verify(platform::file_system& files, const std::string& folder, const manifest& from,
                       const std::function<void(std::uint64_t)>& on_progress = {}) {
-  detail::part_reader reader(files, folder, from);
-  std::uint64_t verified = 0;
+  std::vector<state_part> everything;
   for (const tensor_description& tensor : from.tensors) {
     std::uint64_t elements = 0;
-    for (const stored_part& part : tensor.parts) {
-      elements += part.where.volume();
-      if (failure cause = reader.read({&tensor, &part, {{0, 0, part.where}}})) return cause;
-      verified += tensor.bytes_in(part.where);
-      if (on_progress) on_progress(verified);
-    }
-    const std::uint64_t all = volume_of(tensor.extents).value_or(0);
-    if (elements == all) continue;
-    return make_failure(errc::corrupted, hocket::detail::concat({"the parts of tensor '", tensor.name, "' have ",
-                                                                 elements, " elements instead of ", all}));
+    for (const stored_part& part : tensor.parts) elements += part.where.volume();
+    const std::uint64_t expected = volume_of(tensor.extents).value_or(0);
+    if (elements != expected)
+      return make_failure(errc::corrupted, hocket::detail::concat({"the parts of tensor '", tensor.name, "' have ",
+                                                                   elements, " elements instead of ", expected}));
+    everything.push_back({tensor.name, tensor.type, tensor.extents, whole_of(tensor.extents)});
+  }
+  const std::vector<detail::reading> all =
+      detail::readings_of(detail::parts_needed(from, std::span(&everything, 1)), most_part_bytes);
+  detail::part_reader reader(files, folder, from);
+  std::uint64_t verified = 0;
+  if (!all.empty()) reader.start(all.front());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (failure cause = reader.finish()) return cause;
+    if (i + 1 < all.size()) reader.start(all[i + 1]);
+    verified += all[i].end() - all[i].at();
+    if (on_progress) on_progress(verified);
   }
   return {};
 }

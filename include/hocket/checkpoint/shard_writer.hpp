@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <new>
 #include <span>
@@ -86,11 +87,22 @@ inline failure file_failure(const char* what, const std::string& path, int error
   return platform::system_failure(hocket::detail::concat({"can't ", what, " '", path, "'"}), error_number);
 }
 
-/// A file that is written from its begin to its end, through an aligned buffer.
+/// Accesses to files of at least so many bytes run on a thread of their own, while the caller computes.
+inline constexpr std::size_t least_bytes_for_thread = std::size_t{1} << 20;
+
+/// Starts `act`, which accesses `bytes` bytes of a file and returns its failure. The result waits for it when it is destroyed.
+template <class Act>
+std::future<failure> start_access(std::size_t bytes, Act act) {
+  // Both: where no thread can be started, the access is made when its result is asked for.
+  const auto how = std::launch::async | std::launch::deferred;
+  return std::async(bytes < least_bytes_for_thread ? std::launch::deferred : how, std::move(act));
+}
+
+/// A file that is written from its begin to its end, through two aligned buffers: one is written while the other is filled.
 class output_file {
  public:
   output_file(platform::file_system& files, std::string path, write_rate& rate)
-      : files_(files), path_(std::move(path)), rate_(rate), buffer_(buffer_bytes) {
+      : files_(files), path_(std::move(path)), rate_(rate) {
     const int error = files_.open(path_, platform::file_use::create_directly, file_);
     if (error != 0) failure_ = file_failure("create", path_, error);
   }
@@ -98,16 +110,17 @@ class output_file {
   void add(std::span<const std::byte> bytes) {
     while (!bytes.empty() && !failure_) {
       const std::size_t count = std::min(bytes.size(), buffer_bytes - filled_);
-      std::memcpy(buffer_.bytes().data() + filled_, bytes.data(), count);
+      std::memcpy(filling_.bytes().data() + filled_, bytes.data(), count);
       filled_ += count;
       bytes = bytes.subspan(count);
-      if (filled_ == buffer_bytes) flush();
+      if (filled_ == buffer_bytes) start_write();
     }
   }
 
   /// Writes what is left, and makes the file's bytes durable. Returns the first failure.
   failure finish() {
-    flush();
+    if (filled_ > 0) start_write();
+    end_write();
     if (!failure_) {
       const int error = files_.sync(file_.get());
       if (error != 0) failure_ = file_failure("sync", path_, error);
@@ -117,29 +130,45 @@ class output_file {
   }
 
  private:
-  static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 
-  void flush() {
-    std::span<const std::byte> rest = buffer_.bytes().first(filled_);
+  void end_write() {
+    if (!writing_.valid()) return;
+    failure cause = writing_.get();
+    if (!failure_) failure_ = std::move(cause);
+  }
+
+  void start_write() {
+    end_write();
+    if (failure_) return;
+    std::swap(filling_, written_);
+    const std::span<const std::byte> bytes = written_.bytes().first(filled_);
+    writing_ = start_access(filled_, [this, bytes, at = offset_] { return write(bytes, at); });
+    offset_ += filled_;
+    filled_ = 0;
+  }
+
+  failure write(std::span<const std::byte> rest, std::uint64_t at) {
     rate_.spend(rest.size());
-    while (!rest.empty() && !failure_) {
+    while (!rest.empty()) {
       std::size_t written = 0;
-      const int error = files_.write(file_.get(), rest, offset_, written);
-      if (error != 0) failure_ = file_failure("write", path_, offset_, error);
-      offset_ += written;
+      const int error = files_.write(file_.get(), rest, at, written);
+      if (error != 0) return file_failure("write", path_, at, error);
+      at += written;
       rest = rest.subspan(written);
     }
-    filled_ = 0;
+    return {};
   }
 
   platform::file_system& files_;
   const std::string path_;
   write_rate& rate_;
-  aligned_buffer buffer_;
+  aligned_buffer filling_{buffer_bytes}, written_{buffer_bytes};
   platform::file_descriptor file_;
   std::size_t filled_ = 0;
   std::uint64_t offset_ = 0;
   failure failure_;
+  std::future<failure> writing_;  ///< last member, so that a write ends before its memory is freed
 };
 
 }  // namespace detail
@@ -176,6 +205,29 @@ inline std::vector<source_part> source_parts(const std::vector<state_part>& held
 
 namespace detail {
 
+/// Calls `visit(begin, bytes)` for each block of a part of `length` bytes at offset `at` of a file; `begin` counts from `at`.
+template <class Visit>
+void for_each_block(std::uint64_t at, std::size_t length, Visit visit) {
+  auto bytes = static_cast<std::size_t>(block_bytes - at % block_bytes);
+  for (std::size_t begin = 0; begin < length; begin += bytes, bytes = block_bytes) {
+    bytes = std::min(bytes, length - begin);
+    visit(begin, bytes);
+  }
+}
+
+/// The checksum of a part, from those of its blocks.
+class joined_crc32c {
+ public:
+  void add(std::uint32_t block, std::size_t bytes) noexcept {
+    value_ = (bytes == block_bytes ? whole_ : crc32c_of_pieces(bytes)).joined(value_, block);
+  }
+  std::uint32_t value() const noexcept { return value_; }
+
+ private:
+  static constexpr crc32c_of_pieces whole_{block_bytes};
+  std::uint32_t value_ = 0;
+};
+
 /// The header of a file with these parts, and of `blocks` checksums at its end.
 inline safetensors_header header_of(const std::vector<source_part>& parts, std::uint64_t blocks) {
   safetensors_header result;
@@ -196,8 +248,11 @@ inline safetensors_header header_of(const std::vector<source_part>& parts, std::
 /// that of the last one. Returns the failure, with the file and the offset.
 inline failure write_shard(platform::file_system& files, const std::string& folder, const std::string& name,
                            const std::vector<source_part>& parts, write_rate& rate, manifest& result) {
-  std::uint64_t blocks = 0;
-  for (const auto& each : parts) blocks += blocks_of(each.bytes.size());
+  std::uint64_t blocks = 0, end = 0;  // the first part begins at a multiple of a block
+  for (const auto& each : parts) {
+    blocks += blocks_of(end, each.bytes.size());
+    end += each.bytes.size();
+  }
   const safetensors_header header = detail::header_of(parts, blocks);
   const std::string front = encode_safetensors_header(header, platform::direct_access_bytes);
   const std::uint64_t data_at = front.size();
@@ -208,17 +263,18 @@ inline failure write_shard(platform::file_system& files, const std::string& fold
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const source_part& part = parts[i];
     const std::uint64_t first_block = checksums.size() / sizeof(std::uint32_t);
-    crc32c all;
-    for (std::size_t at = 0; at < part.bytes.size(); at += block_bytes) {
-      const auto block = part.bytes.subspan(at, std::min<std::size_t>(block_bytes, part.bytes.size() - at));
-      bootstrap::detail::append_integer(checksums, crc32c().add(block).value());
-      all.add(block);
+    const std::uint64_t part_at = data_at + header.tensors[i].begin;
+    detail::joined_crc32c all;
+    detail::for_each_block(part_at, part.bytes.size(), [&](std::size_t at, std::size_t bytes) {
+      const auto block = part.bytes.subspan(at, bytes);
+      const std::uint32_t one = crc32c().add(block).value();
+      bootstrap::detail::append_integer(checksums, one);
+      all.add(one, bytes);
       file.add(block);
-    }
+    });
     if (result.tensors.empty() || result.tensors.back().name != part.of->name)
       result.tensors.push_back({part.of->name, part.of->type, part.of->extents, {}});
-    result.tensors.back().parts.push_back(
-        {result.shards.size() - 1, part.where, data_at + header.tensors[i].begin, all.value(), first_block});
+    result.tensors.back().parts.push_back({result.shards.size() - 1, part.where, part_at, all.value(), first_block});
   }
   file.add(checksums);
   return file.finish();
