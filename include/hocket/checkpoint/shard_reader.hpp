@@ -64,7 +64,6 @@ struct byte_range {
   std::uint64_t end;
 
   bool includes(const byte_range& other) const noexcept { return begin <= other.begin && other.end <= end; }
-  bool meets(const byte_range& other) const noexcept { return begin < other.end && other.begin < end; }
 };
 
 /// Returns the blocks of the file that have elements of the regions, as ranges in ascending order with gaps between them.
