@@ -118,7 +118,8 @@ int convert_to_file(const std::string& from, const std::string& name, const std:
   if (std::filesystem::exists(path)) throw std::runtime_error("'" + path + "' exists already: pass a new name");
   const unfinished_file part(path + ".part");
   write_rate rate;
-  hocket::checkpoint::detail::output_file file(files, part.path(), rate);
+  hocket::checkpoint::detail::write_buffers buffers;
+  hocket::checkpoint::detail::output_file file(files, part.path(), rate, buffers);
   const std::string front = encode_safetensors_header(header, hocket::platform::direct_access_bytes);
   file.add(std::as_bytes(std::span(front)));
   hocket::checkpoint::detail::part_reader reader(files, all.path_of(found.at), found);

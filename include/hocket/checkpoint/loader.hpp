@@ -146,11 +146,10 @@ class loader {
     part_reader reader(files_, folder_.path_of(from.at), from);
     bootstrap::blob out, in;
     const std::vector<reading>& mine = plan[self];
-    if (!mine.empty() && !cause) reader.start(mine.front());
+    if (!cause) reader.start(mine);
     for (std::size_t round = 0; round < rounds; ++round) {
       const bool reads = round < mine.size();
       if (reads && !cause) cause = reader.finish();
-      if (round + 1 < mine.size() && !cause) reader.start(mine[round + 1]);
       if (reads && !cause) take_own(mine[round], reader, self, into);
       if (host_->size() > 1) exchange_round(plan, round, reader, into, out, in, !cause);
     }

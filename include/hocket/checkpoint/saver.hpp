@@ -89,7 +89,7 @@ class saver {
     failure cause = outcome_of([&]() -> failure {
       if (parts.empty()) return {};
       const std::string name = hocket::detail::concat({"shard-", ranks.rank(), "-of-", ranks.size(), ".safetensors"});
-      if (failure first = write_shard(files_, folder_.path_of(at), name, parts, rate, mine)) return first;
+      if (failure first = write_shard(files_, folder_.path_of(at), name, parts, rate, buffers_, mine)) return first;
       return folder_.sync_entries(at);
     });
     bootstrap::blob report = encode_outcome(cause);
@@ -197,6 +197,7 @@ class saver {
   folder& folder_;
   rank_group* const ranks_;
   const retention keep_;
+  write_buffers buffers_;
   bootstrap::blob planned_parts_;
   std::vector<written_range> planned_ranges_;
   std::future<failure> removing_;  ///< by rank 0, while the program continues; last member, so that it ends first

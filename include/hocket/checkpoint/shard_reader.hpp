@@ -15,6 +15,7 @@
 #include <hocket/core/text.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -91,45 +92,41 @@ inline std::vector<byte_range> blocks_needed(const reading& of) {
   return joined;
 }
 
-/// Reads and verifies parts of a checkpoint's files: some are read while the caller uses those before.
+/// Reads and verifies parts of a checkpoint's files: while the caller uses some, the next two readings are in progress, so
+/// that the storage always has work.
 class part_reader {
  public:
   part_reader(platform::file_system& files, std::string folder, const manifest& from)
       : files_(files), folder_(std::move(folder)), from_(from), opened_(from.shards.size()) {}
 
-  /// Starts to read the blocks that are needed. `what` must exist until `finish`.
-  void start(const reading& what) {
-    what_ = &what;
-    needed_ = blocks_needed(what);
-    has_checksums_ = false;
-    not_opened_ = open(what.shard());  // which checks the length of the file, before memory is allocated
-    if (not_opened_) return;
-    const auto bytes = static_cast<std::size_t>(what.end() - what.at());
-    incoming_.reset(static_cast<std::size_t>(what.at()), bytes);
-    reading_ = start_access(bytes, [this] { return read_blocks(); });
+  /// Starts to read the blocks that are needed of these parts, which must exist until all are finished.
+  void start(std::span<const reading> all) {
+    all_ = all;
+    started_ = finished_ = 0;
+    while (started_ < all_.size() && started_ + 1 < slots_.size()) start_next();
   }
 
-  /// Waits until the parts are read, and verifies what is needed of them.
+  /// Waits until the next of the readings is complete, and verifies what is needed of its parts.
   failure finish() {
-    if (not_opened_) return std::exchange(not_opened_, {});
-    if (failure cause = reading_.get()) return cause;
-    std::swap(current_, incoming_);
-    for (const needed_part& each : what_->parts) {
-      if (failure cause = verify(each)) return cause;
+    slot& own = slots_[finished_++ % slots_.size()];
+    failure cause = own.not_opened ? std::exchange(own.not_opened, {}) : own.in_progress.get();
+    if (cause) return cause;
+    if (started_ < all_.size()) start_next();
+    for (const needed_part& each : own.what->parts) {
+      if (failure damage = verify(own, each)) return damage;
     }
     return {};
   }
 
-  /// Does both.
+  /// Does both for one reading.
   failure read(const reading& what) {
-    start(what);
+    start({&what, 1});
     return finish();
   }
 
   /// The bytes of a part of what the last `finish` has read, until the next one; undefined in blocks that are not needed.
   std::span<const std::byte> bytes_of_part(const needed_part& of) const noexcept {
-    return current_.bytes().subspan(static_cast<std::size_t>(of.at()) - current_.at(),
-                                    static_cast<std::size_t>(of.bytes()));
+    return bytes_in(slots_[(finished_ - 1) % slots_.size()], of);
   }
 
  private:
@@ -159,37 +156,64 @@ class part_reader {
     std::size_t at_ = 0, length_ = 0;
   };
 
-  /// Reads the blocks that are needed; and, if they are not all of the parts, the checksums of the parts' blocks.
-  failure read_blocks() {
-    const byte_range all{what_->at(), what_->end()};
-    for (const byte_range& each : needed_) {
-      const std::uint64_t begin = std::max(each.begin, all.begin), end = std::min(each.end, all.end);
-      if (failure cause = read_into(incoming_, what_->shard(), begin - all.begin, end - all.begin)) return cause;
+  /// What is read at once.
+  struct slot {
+    const reading* what = nullptr;
+    std::vector<byte_range> needed;
+    window content, checksums;
+    bool has_checksums = false;
+    std::uint64_t first_block = 0;  ///< number of the first of the checksums
+    failure not_opened;
+    std::future<failure> in_progress;  ///< last member, so that it ends before its memory is freed
+
+    /// Returns whether all bytes of the range were asked for.
+    bool is_read(const byte_range& range) const noexcept {
+      const auto found = std::partition_point(needed.begin(), needed.end(),
+                                              [&](const byte_range& each) { return each.end <= range.begin; });
+      return found != needed.end() && found->includes(range);
     }
-    return needed_.empty() || is_read(all) ? failure() : read_checksums();
+  };
+
+  static std::span<const std::byte> bytes_in(const slot& from, const needed_part& of) noexcept {
+    return from.content.bytes().subspan(static_cast<std::size_t>(of.at()) - from.content.at(),
+                                        static_cast<std::size_t>(of.bytes()));
+  }
+
+  void start_next() {
+    slot& to = slots_[started_ % slots_.size()];
+    to.what = &all_[started_++];
+    to.needed = blocks_needed(*to.what);
+    to.has_checksums = false;
+    to.not_opened = open(to.what->shard());  // which checks the length of the file, before memory is allocated
+    if (to.not_opened) return;
+    const auto bytes = static_cast<std::size_t>(to.what->end() - to.what->at());
+    to.content.reset(static_cast<std::size_t>(to.what->at()), bytes);
+    to.in_progress = start_access(bytes, [this, &to] { return read_blocks(to); });
+  }
+
+  /// Reads the blocks that are needed; and, if they are not all of the parts, the checksums of the parts' blocks.
+  failure read_blocks(slot& to) {
+    const byte_range all{to.what->at(), to.what->end()};
+    for (const byte_range& each : to.needed) {
+      const std::uint64_t begin = std::max(each.begin, all.begin), end = std::min(each.end, all.end);
+      if (failure cause = read_into(to.content, to.what->shard(), begin - all.begin, end - all.begin)) return cause;
+    }
+    return to.needed.empty() || to.is_read(all) ? failure() : read_checksums(to);
   }
 
   /// Reads the checksums of all blocks of the parts.
-  failure read_checksums() {
-    first_block_ = what_->parts.front().stored->first_block;
-    std::uint64_t end = first_block_;
-    for (const needed_part& each : what_->parts) {
-      first_block_ = std::min(first_block_, each.stored->first_block);
+  failure read_checksums(slot& to) {
+    to.first_block = to.what->parts.front().stored->first_block;
+    std::uint64_t end = to.first_block;
+    for (const needed_part& each : to.what->parts) {
+      to.first_block = std::min(to.first_block, each.stored->first_block);
       end = std::max(end, each.stored->first_block + blocks_of(each.at(), each.bytes()));
     }
-    const std::size_t shard = what_->shard(), size = sizeof(std::uint32_t);
-    checksums_.reset(static_cast<std::size_t>(from_.shards[shard].blocks_at + first_block_ * size),
-                     static_cast<std::size_t>((end - first_block_) * size));
-    has_checksums_ = true;
-    return read_into(checksums_, shard, 0, (end - first_block_) * size);
-  }
-
-  /// Returns whether all bytes of the range were asked for.
-  bool is_read(const byte_range& range) const noexcept {
-    const byte_range blocks{range.begin, std::min(range.end, what_->end())};
-    const auto found = std::partition_point(needed_.begin(), needed_.end(),
-                                            [&](const byte_range& each) { return each.end <= blocks.begin; });
-    return found != needed_.end() && found->includes(blocks);
+    const std::size_t shard = to.what->shard(), size = sizeof(std::uint32_t);
+    to.checksums.reset(static_cast<std::size_t>(from_.shards[shard].blocks_at + to.first_block * size),
+                       static_cast<std::size_t>((end - to.first_block) * size));
+    to.has_checksums = true;
+    return read_into(to.checksums, shard, 0, (end - to.first_block) * size);
   }
 
   /// A file that is missing or can't be read is damage, which another checkpoint may not have.
@@ -231,16 +255,16 @@ class part_reader {
   }
 
   /// Verifies a part by its checksum; or, if it was not read as a whole or is damaged, its blocks by theirs, after these.
-  failure verify(const needed_part& part) {
-    const std::span<const std::byte> bytes = bytes_of_part(part);
+  failure verify(slot& own, const needed_part& part) {
+    const std::span<const std::byte> bytes = bytes_in(own, part);
     if (bytes.empty()) return {};
-    if (is_read({part.at(), part.end()}) && crc32c().add(bytes).value() == part.stored->crc32c) return {};
-    if (!has_checksums_) {
-      if (failure cause = read_checksums()) return cause;
+    if (own.is_read({part.at(), part.end()}) && crc32c().add(bytes).value() == part.stored->crc32c) return {};
+    if (!own.has_checksums) {
+      if (failure cause = read_checksums(own)) return cause;
     }
     const std::size_t before =
-        static_cast<std::size_t>(part.stored->first_block - first_block_) * sizeof(std::uint32_t);
-    bootstrap::detail::blob_reader reader(checksums_.bytes().subspan(before));
+        static_cast<std::size_t>(part.stored->first_block - own.first_block) * sizeof(std::uint32_t);
+    bootstrap::detail::blob_reader reader(own.checksums.bytes().subspan(before));
     std::vector<std::uint32_t> stated;
     joined_crc32c joined;
     for_each_block(part.at(), bytes.size(), [&](std::size_t, std::size_t length) {
@@ -249,12 +273,12 @@ class part_reader {
     });
     const std::size_t shard = part.stored->shard;
     if (joined.value() != part.stored->crc32c)
-      return damaged(shard, checksums_.at() + before, "the checksums of blocks");
+      return damaged(shard, own.checksums.at() + before, "the checksums of blocks");
     failure found;
     for_each_block(part.at(), bytes.size(), [&, next = stated.begin()](std::size_t begin, std::size_t length) mutable {
       const std::uint32_t wanted = *next++;
       const byte_range block{part.at() + begin, part.at() + begin + length};
-      if (!found && is_read(block) && crc32c().add(bytes.subspan(begin, length)).value() != wanted)
+      if (!found && own.is_read(block) && crc32c().add(bytes.subspan(begin, length)).value() != wanted)
         found = damaged(shard, block.begin, "a block of 4096 bytes");
     });
     return found;
@@ -269,13 +293,9 @@ class part_reader {
   const std::string folder_;
   const manifest& from_;
   std::vector<platform::file_descriptor> opened_;
-  window current_, incoming_, checksums_;
-  bool has_checksums_ = false;
-  std::uint64_t first_block_ = 0;  ///< number of the first of the checksums
-  const reading* what_ = nullptr;
-  std::vector<byte_range> needed_;
-  failure not_opened_;
-  std::future<failure> reading_;  ///< last member, so that a read ends before its memory is freed
+  std::span<const reading> all_;
+  std::size_t started_ = 0, finished_ = 0;
+  std::array<slot, 3> slots_;  ///< last member, so that readings end before files are closed
 };
 
 }  // namespace detail
@@ -383,11 +403,10 @@ inline failure verify(platform::file_system& files, const std::string& folder, c
       detail::readings_of(detail::parts_needed(from, std::span(&everything, 1)), most_part_bytes);
   detail::part_reader reader(files, folder, from);
   std::uint64_t verified = 0;
-  if (!all.empty()) reader.start(all.front());
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  reader.start(all);
+  for (const detail::reading& each : all) {
     if (failure cause = reader.finish()) return cause;
-    if (i + 1 < all.size()) reader.start(all[i + 1]);
-    verified += all[i].end() - all[i].at();
+    verified += each.end() - each.at();
     if (on_progress) on_progress(verified);
   }
   return {};

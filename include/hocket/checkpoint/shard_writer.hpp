@@ -16,6 +16,7 @@
 #include <hocket/core/text.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -98,29 +99,37 @@ std::future<failure> start_access(std::size_t bytes, Act act) {
   return std::async(bytes < least_bytes_for_thread ? std::launch::deferred : how, std::move(act));
 }
 
-/// A file that is written from its begin to its end, through two aligned buffers: one is written while the other is filled.
+/// The memory through which a file is written. It is used for one file after the other, so that saves allocate none.
+struct write_buffers {
+  static constexpr std::size_t bytes = std::size_t{4} << 20;  ///< of each
+
+  std::array<aligned_buffer, 3> all{aligned_buffer(bytes), aligned_buffer(bytes), aligned_buffer(bytes)};
+};
+
+/// A file that is written from its begin to its end, through buffers: while one is filled, up to two are written, so that
+/// the storage always has work.
 class output_file {
  public:
-  output_file(platform::file_system& files, std::string path, write_rate& rate)
-      : files_(files), path_(std::move(path)), rate_(rate) {
+  output_file(platform::file_system& files, std::string path, write_rate& rate, write_buffers& buffers)
+      : files_(files), path_(std::move(path)), rate_(rate), buffers_(buffers) {
     const int error = files_.open(path_, platform::file_use::create_directly, file_);
     if (error != 0) failure_ = file_failure("create", path_, error);
   }
 
   void add(std::span<const std::byte> bytes) {
     while (!bytes.empty() && !failure_) {
-      const std::size_t count = std::min(bytes.size(), buffer_bytes - filled_);
-      std::memcpy(filling_.bytes().data() + filled_, bytes.data(), count);
+      const std::size_t count = std::min(bytes.size(), write_buffers::bytes - filled_);
+      std::memcpy(buffers_.all[filling_].bytes().data() + filled_, bytes.data(), count);
       filled_ += count;
       bytes = bytes.subspan(count);
-      if (filled_ == buffer_bytes) start_write();
+      if (filled_ == write_buffers::bytes) start_write();
     }
   }
 
   /// Writes what is left, and makes the file's bytes durable. Returns the first failure.
   failure finish() {
     if (filled_ > 0) start_write();
-    end_write();
+    for (std::size_t i = 0; i < writes_.size(); ++i) end_write((filling_ + i) % writes_.size());
     if (!failure_) {
       const int error = files_.sync(file_.get());
       if (error != 0) failure_ = file_failure("sync", path_, error);
@@ -130,26 +139,24 @@ class output_file {
   }
 
  private:
-  static constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
-
-  void end_write() {
-    if (!writing_.valid()) return;
-    failure cause = writing_.get();
+  void end_write(std::size_t buffer) {
+    if (!writes_[buffer].valid()) return;
+    failure cause = writes_[buffer].get();
     if (!failure_) failure_ = std::move(cause);
   }
 
+  /// Starts to write the buffer that is filled, and waits for the oldest write, whose buffer is filled next.
   void start_write() {
-    end_write();
-    if (failure_) return;
-    std::swap(filling_, written_);
-    const std::span<const std::byte> bytes = written_.bytes().first(filled_);
-    writing_ = start_access(filled_, [this, bytes, at = offset_] { return write(bytes, at); });
+    rate_.spend(filled_);
+    const std::span<const std::byte> bytes = buffers_.all[filling_].bytes().first(filled_);
+    writes_[filling_] = start_access(filled_, [this, bytes, at = offset_] { return write(bytes, at); });
     offset_ += filled_;
     filled_ = 0;
+    filling_ = (filling_ + 1) % writes_.size();
+    end_write(filling_);
   }
 
   failure write(std::span<const std::byte> rest, std::uint64_t at) {
-    rate_.spend(rest.size());
     while (!rest.empty()) {
       std::size_t written = 0;
       const int error = files_.write(file_.get(), rest, at, written);
@@ -163,12 +170,13 @@ class output_file {
   platform::file_system& files_;
   const std::string path_;
   write_rate& rate_;
-  aligned_buffer filling_{buffer_bytes}, written_{buffer_bytes};
+  write_buffers& buffers_;
   platform::file_descriptor file_;
-  std::size_t filled_ = 0;
+  std::size_t filling_ = 0;  ///< number of the buffer that is filled
+  std::size_t filled_ = 0;   ///< bytes in it
   std::uint64_t offset_ = 0;
   failure failure_;
-  std::future<failure> writing_;  ///< last member, so that a write ends before its memory is freed
+  std::array<std::future<failure>, 3> writes_;  ///< last member, so that writes end before the file is closed
 };
 
 }  // namespace detail
@@ -247,7 +255,8 @@ inline safetensors_header header_of(const std::vector<source_part>& parts, std::
 /// Writes parts into a new file, and makes it durable. Adds the file and its parts to `result`, in which the file's number is
 /// that of the last one. Returns the failure, with the file and the offset.
 inline failure write_shard(platform::file_system& files, const std::string& folder, const std::string& name,
-                           const std::vector<source_part>& parts, write_rate& rate, manifest& result) {
+                           const std::vector<source_part>& parts, write_rate& rate, detail::write_buffers& buffers,
+                           manifest& result) {
   std::uint64_t blocks = 0, end = 0;  // the first part begins at a multiple of a block
   for (const auto& each : parts) {
     blocks += blocks_of(end, each.bytes.size());
@@ -256,7 +265,7 @@ inline failure write_shard(platform::file_system& files, const std::string& fold
   const safetensors_header header = detail::header_of(parts, blocks);
   const std::string front = encode_safetensors_header(header, platform::direct_access_bytes);
   const std::uint64_t data_at = front.size();
-  detail::output_file file(files, folder + '/' + name, rate);
+  detail::output_file file(files, folder + '/' + name, rate, buffers);
   file.add(std::as_bytes(std::span(front)));
   result.shards.push_back({name, data_at + header.tensors.back().end, data_at + header.tensors.back().begin});
   bootstrap::blob checksums;  // little-endian
