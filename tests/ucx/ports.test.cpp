@@ -3,6 +3,7 @@
 /// Which ports are open during each kind of start, and while calls run: those that docs/collectives.md names, and no
 /// others. One process observes the others from outside, as `ss -ltn` does.
 #include "support/catch.hpp"
+#include "support/namespaces.hpp"
 #include "ucx/all_gather.hpp"
 #include "ucx/observed_start.hpp"
 #include "ucx/open_ports.hpp"
@@ -296,8 +297,6 @@ void observe_start(observed_start& where, const start_kind& kind, const connecti
   where.set("stop");
 }
 
-constexpr int lacks_rights = 77;
-
 /// Starts ranks, and observes them from one more process.
 void check_ports(const start_kind& kind, const connection_kind& connection) {
   INFO(kind.name << " over " << connection.name);
@@ -316,7 +315,7 @@ void check_ports(const start_kind& kind, const connection_kind& connection) {
                                         if (outer.rank == kind.processes) {
                                           observe_start(place.where, kind, connection, found);
                                         } else if (!connection.prepare()) {
-                                          return lacks_rights;
+                                          return hocket_test::lacks_rights;
                                         } else {
                                           kind.act(place, outer.rank);
                                         }
@@ -327,8 +326,8 @@ void check_ports(const start_kind& kind, const connection_kind& connection) {
                                     },
                                     // Ranks that meet in a directory inherit no socket.
                                     {.capture_output = true, .timeout = 60s, .directory = place.where.folder()});
-  if (results[0].exit_code == lacks_rights) {
-    std::printf("skipped: the ports of ranks with %s, because this user has not the rights\n", connection.name);
+  if (results[0].exit_code == hocket_test::lacks_rights) {
+    hocket_test::skip_without_rights(std::string("the ports of ranks with ") + connection.name);
     return;
   }
   CHECK(hocket::launch::describe_failures(results) == "");
