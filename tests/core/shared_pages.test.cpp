@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,9 +98,29 @@ TEST_CASE("an invalid ticket opens no memory") {
   }
 }
 
+TEST_CASE("memory beyond the limit of the size of files is refused, and does not end the process") {
+  CHECK(exit_code_of([] {
+          const rlimit limit{8192, 8192};
+          if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+          failure fits, fails, fails_not;
+          const shared_pages small(8192, fits), large(8193, fails);
+          if (fits || small.lacks_file()) return 2;
+          if (fails.code != errc::out_of_memory || !large.lacks_file() || large.data() != nullptr) return 3;
+          if (fails.reason.find("the limit of the size of files is 8192 bytes") == std::string::npos) return 4;
+          const shared_pages unshared = shared_pages::unshared(8193, fails_not);
+          if (fails_not || unshared.size() != 8193 || !unshared.ticket().empty()) return 5;
+          unshared.data()[8192] = std::byte{1};
+          return 0;
+        }) == 0);
+}
+
 TEST_CASE("a request for more memory than the machine has is refused") {
   failure fail;
   const shared_pages none(std::size_t{1} << 46, fail);
   CHECK(fail.code == errc::out_of_memory);
   CHECK(none.data() == nullptr);
+  CHECK(!none.lacks_file());
+  failure unshared;
+  CHECK(shared_pages::unshared(std::size_t{1} << 46, unshared).data() == nullptr);
+  CHECK(unshared.code == errc::out_of_memory);
 }

@@ -3,6 +3,7 @@
 /// Ranks of one host that share less than usual: other namespaces, users and limits, as in containers, and without some
 /// system calls. They connect by another way, open no port beyond the loopback interface, and name a killed rank.
 #include "support/catch.hpp"
+#include "support/namespaces.hpp"
 #include "support/system_call_filter.hpp"
 #include "ucx/ranks.hpp"
 
@@ -27,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -73,6 +75,13 @@ bool in_own_pid_namespace(bool mounts_proc) {
                           ::mount("proc", "/proc", "proc", 0, nullptr) == 0);
 }
 
+bool refuses_memfd() { return hocket_test::refuse_system_call(SYS_memfd_create, EPERM); }
+
+bool limits_files_to(rlim_t bytes) {
+  const rlimit limit{bytes, bytes};
+  return ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
+}
+
 /// What one rank does before it connects. Returns false if it has not the rights for that.
 struct condition {
   const char* name;
@@ -98,11 +107,23 @@ constexpr condition conditions[] = {
     {"no pidfd_open", [](int) { return hocket_test::refuse_system_call(SYS_pidfd_open); }, true},
     {"no process_vm_readv", [](int) { return hocket_test::refuse_system_call(SYS_process_vm_readv, EPERM); }, true},
     {"no memfd_create", [](int) { return hocket_test::refuse_system_call(SYS_memfd_create); }, true},
+    {"no memfd_create and a read-only /dev/shm", [](int) { return with_own_shm(MS_RDONLY, "") && refuses_memfd(); },
+     false},
+    {"no memfd_create and no /dev/shm", [](int) { return without_shm() && refuses_memfd(); }, false},
+    {"no memfd_create and no room in /dev/shm", [](int) { return with_own_shm(0, "size=64k") && refuses_memfd(); },
+     false},
+    {"no memfd_create and room in /dev/shm for the windows, but not to measure",
+     [](int) { return with_own_shm(0, "size=14600k") && refuses_memfd(); }, true},
+    {"no memfd_create and room in /dev/shm for UCX alone",
+     [](int) { return with_own_shm(0, "size=8m") && refuses_memfd(); }, false},
+    {"one rank without memfd_create and without /dev/shm",
+     [](int rank) { return rank != 1 || (without_shm() && refuses_memfd()); }, false},
+    {"no files of more than 64 KiB", [](int) { return limits_files_to(64 << 10); }, false},
+    {"no files of more than 5 MiB on one rank", [](int rank) { return rank != 1 || limits_files_to(5 << 20); }, false},
     {"no membarrier", [](int) { return hocket_test::refuse_system_call(SYS_membarrier, EPERM); }, true},
     {"no futex between processes", [](int) { return hocket_test::refuse_futex_between_processes(); }, true},
 };
 
-constexpr int no_rights = 77;
 constexpr int rank_count = 3;
 
 using clock = std::chrono::steady_clock;
@@ -179,7 +200,7 @@ void lose(int victim, communicator& comm, findings& found, kill_times& when) {
 int run_condition(const world& where, const condition& special, int victim, kill_times& when) {
   findings found("rank " + std::to_string(where.rank) + " with " + special.name);
   use(by_default);
-  if (!special.prepare(where.rank)) return no_rights;
+  if (!special.prepare(where.rank)) return hocket_test::lacks_rights;
   try {
     auto comm = hocket::ucx::connect(where, {.timeout = 20s});
     use_all(comm, found);
@@ -199,10 +220,10 @@ bool check_condition(const condition& special, int victim) {
   auto results = hocket::launch::run_processes(
       rank_count, [&](const world& where) { return run_condition(where, special, victim, *when); },
       {.capture_output = true, .timeout = 60s, .directory = {}});
-  const bool has_rights =
-      std::none_of(results.begin(), results.end(), [](const auto& each) { return each.exit_code == no_rights; });
+  const bool has_rights = std::none_of(results.begin(), results.end(),
+                                       [](const auto& each) { return each.exit_code == hocket_test::lacks_rights; });
   if (!has_rights) {
-    std::printf("skipped: ranks with %s, because this user has not the rights\n", special.name);
+    hocket_test::skip_without_rights(std::string("ranks with ") + special.name);
     return false;
   }
   auto& lost = results[static_cast<std::size_t>(victim)];
@@ -216,7 +237,95 @@ bool check_condition(const condition& special, int victim) {
   return true;
 }
 
+/// A program that asks for memory on a host that offers little, and what its error must state, if it gets one.
+struct request {
+  const char* name;
+  bool (*prepare)();
+  void (*ask)(const world&);
+  hocket::errc code;
+  const char* stated;  ///< null: no error
+  int ranks = 2;
+};
+
+/// Room for UCX and the window of one communicator of two ranks.
+bool with_room_for_one_window() { return with_own_shm(0, "size=20m") && refuses_memfd(); }
+bool without_memory_to_share() { return with_own_shm(MS_RDONLY, "") && refuses_memfd(); }
+
+void allocate_after_start(const world& where, std::size_t bytes) {
+  auto comm = hocket::ucx::connect(where);
+  auto buffer = hocket::allocate<char>(comm, bytes);
+  std::fill(buffer.begin(), buffer.end(), 'x');
+  hocket::all_gather(comm, buffer.span().first(1), buffer.span().last(static_cast<std::size_t>(comm.size())));
+}
+
+constexpr request requests[] = {
+    {"a window that does not fit into /dev/shm", with_room_for_one_window,
+     [](const world& where) { hocket::ucx::connect(where, {.staging_bytes = 4 << 20}); },
+     hocket::errc::invalid_argument, "staging_bytes=4194304 is too much for this host"},
+    {"a window larger than the machine", [] { return true; },
+     [](const world& where) { hocket::ucx::connect(where, {.staging_bytes = std::size_t{1} << 40}); },
+     hocket::errc::out_of_memory, "bytes of shared memory: the machine has less"},
+    {"a window larger than the machine, without memory to share", without_memory_to_share,
+     [](const world& where) { hocket::ucx::connect(where, {.staging_bytes = std::size_t{1} << 40}); },
+     hocket::errc::out_of_memory, "bytes of shared memory: the machine has less"},
+    {"a buffer that does not fit into /dev/shm", with_room_for_one_window,
+     [](const world& where) { allocate_after_start(where, 16 << 20); }, hocket::errc::out_of_memory,
+     "bytes of shared memory: memfd_create: Operation not permitted; /dev/shm: No space left on device"},
+    {"a buffer larger than a file may be", [] { return limits_files_to(12 << 20); },
+     [](const world& where) { allocate_after_start(where, 16 << 20); }, hocket::errc::out_of_memory,
+     "the limit of the size of files is 12582912 bytes: raise it (ulimit -f)"},
+    {"a second communicator for which /dev/shm has no room", with_room_for_one_window,
+     [](const world& where) {
+       auto comm = hocket::ucx::connect(where);
+       hocket::split(comm, hocket::color{0});
+     },
+     hocket::errc::out_of_memory, "/dev/shm: No space left on device"},
+    {"a buffer, without memory to share",
+     without_memory_to_share,
+     [](const world& where) { allocate_after_start(where, 16 << 20); },
+     {},
+     nullptr},
+    {"a buffer on one rank alone, without memory to share",
+     without_memory_to_share,
+     [](const world& where) { allocate_after_start(where, 16 << 20); },
+     {},
+     nullptr,
+     1},
+    {"a buffer larger than the machine, without memory to share", without_memory_to_share,
+     [](const world& where) { allocate_after_start(where, std::size_t{1} << 45); }, hocket::errc::out_of_memory,
+     "bytes of shared memory: the machine has less"},
+};
+
+int run_request(const world& where, const request& wanted) {
+  findings found("rank " + std::to_string(where.rank) + " that wants " + wanted.name);
+  use(by_default);
+  if (!wanted.prepare()) return hocket_test::lacks_rights;
+  try {
+    wanted.ask(where);
+    found.expect(wanted.stated == nullptr, "it has got it");
+  } catch (const hocket::error& cause) {
+    found.expect(wanted.stated != nullptr && cause.code() == wanted.code &&
+                     std::string(cause.what()).find(wanted.stated) != std::string::npos,
+                 cause.what());
+  }
+  return found.any() ? 1 : 0;
+}
+
 }  // namespace
+
+TEST_CASE("a program that asks for more memory than a host can share learns why, and gets what need not be shared") {
+  for (const request& each : requests) {
+    INFO(each.name);
+    const auto results =
+        hocket::launch::run_processes(each.ranks, [&](const world& where) { return run_request(where, each); },
+                                      {.capture_output = true, .timeout = 60s, .directory = {}});
+    if (results[0].exit_code == hocket_test::lacks_rights) {
+      hocket_test::skip_without_rights(each.name);
+    } else {
+      CHECK(describe_failures(results) == "");
+    }
+  }
+}
 
 TEST_CASE("ranks of one host connect whatever they share, open no port to others, and name a killed rank within 1 s") {
   const int kills = std::getenv("HOCKET_SOAK_MOMENTS") == nullptr ? 1 : rank_count;

@@ -52,8 +52,9 @@ HOCKET_DECL communicator connect_through(bootstrap::any_store store, const boots
 /// `aborted`: `options.stop` was triggered here, and the reason names the missing ranks, or on rank `context().peer`,
 /// which the reason names too; `refused`: the server at the store's address is not this job; `mismatch`: ranks do not
 /// match; `unreachable`: UCX's settings leave two ranks without a transport, or messages between two hosts do not
-/// arrive, and the reason names their interfaces; `out_of_memory`: no memory to share; `bad_environment`: a variable,
-/// port or directory is invalid; `system`.
+/// arrive, and the reason names their interfaces; `out_of_memory`: less memory than the communicator needs;
+/// `invalid_argument`: `staging_bytes` is too much for this host; `bad_environment`: a variable, port or directory is
+/// invalid; `system`.
 ///
 /// A template, so that `connect({.timeout = 10s})` means the options, not a world with a timeout.
 template <class = void>

@@ -11,6 +11,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/file_size_limit.hpp>
 #include <hocket/core/text.hpp>
 
 #include <cerrno>
@@ -35,9 +36,11 @@ namespace platform {
 class mapping {
  public:
   mapping() = default;
-  /// Maps `bytes` of `file` for loads and stores; null, with errno set, if that fails.
+  /// Maps `bytes` of `file`, or if that is none, of fresh private memory, for loads and stores; null, with errno set, if
+  /// that fails.
   mapping(const file_descriptor& file, std::size_t bytes) noexcept {
-    void* const begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    const int kind = file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    void* const begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind, file.get(), 0);
     if (begin == MAP_FAILED) return;
     data_ = static_cast<std::byte*>(begin);
     size_ = bytes;
@@ -67,19 +70,25 @@ class shared_pages {
   shared_pages() = default;
   /// Sets `fail` to `out_of_memory` if the memory is not available.
   shared_pages(std::size_t bytes, failure& fail) {
-    if (!exceeds_machine(bytes)) {
-      file_ = nameless_file(static_cast<off_t>(bytes));
-      if (file_) here_ = mapping(file_, bytes);
-    } else {
-      errno = ENOMEM;
-    }
-    if (here_.data() != nullptr) return;
-    fail = system_failure(hocket::detail::concat({"cannot allocate ", bytes, " bytes of shared memory"}), errno,
-                          errc::out_of_memory);
+    failure cause = make_file(bytes);
+    if (!cause) cause = map(bytes);
+    if (cause) fail = no_memory(bytes, "shared memory", cause);
+  }
+
+  /// The same, but memory that no other process can open: the ticket is empty.
+  static shared_pages unshared(std::size_t bytes, failure& fail) {
+    shared_pages result;
+    failure cause = exceeds_machine(bytes);
+    if (!cause) cause = result.map(bytes);
+    if (cause) fail = no_memory(bytes, "memory", cause);
+    return result;
   }
 
   std::byte* data() const noexcept { return here_.data(); }
   std::size_t size() const noexcept { return here_.size(); }
+
+  /// True if the memory is not available because this process can't make a file for it, however much memory is free.
+  bool lacks_file() const noexcept { return lacks_file_; }
 
   /// The data that another process needs for `open_shared_pages`. Valid until `hide`.
   std::vector<std::byte> ticket() const;
@@ -88,29 +97,53 @@ class shared_pages {
   void hide() noexcept { file_.reset(); }
 
  private:
-  /// Returns a file of `bytes` bytes without a name; none on failure. Where a filter of system calls forbids a memfd, it is
-  /// in /dev/shm, and occupies its memory at once: a page for which there is no room later would end the process.
-  static file_descriptor nameless_file(off_t bytes) noexcept {
+  /// Makes a file of `bytes` bytes without a name. Where a filter of system calls forbids a memfd, it is in /dev/shm, and
+  /// occupies its memory at once: a page for which there is no room later would end the process.
+  failure make_file(std::size_t bytes) {
+    if (failure cause = exceeds_machine(bytes)) return cause;
+    if (failure cause = exceeds_file_size_limit(bytes)) {
+      lacks_file_ = true;
+      return cause;
+    }
     file_descriptor file(::memfd_create("hocket", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file) {
-      if (::ftruncate(file.get(), bytes) != 0) return {};
+      if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return system_failure("ftruncate", errno);
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK);  // a protection only: the memory is usable without it
-      return file;
+      file_ = std::move(file);
+      return {};
     }
+    failure cause = system_failure("memfd_create", errno);
+    if (errno == EMFILE || errno == ENFILE) return cause;
     file = file_descriptor(::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    if (file && ::fallocate(file.get(), 0, 0, bytes) != 0) return {};
-    return file;
+    if (file && ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) {
+      file_ = std::move(file);
+      return {};
+    }
+    hocket::detail::append(cause.reason, {"; ", system_failure("/dev/shm", errno).reason});
+    lacks_file_ = true;
+    return cause;
+  }
+
+  failure map(std::size_t bytes) {
+    here_ = mapping(file_, bytes);
+    return here_.data() == nullptr ? system_failure("mmap", errno) : failure();
+  }
+
+  static failure no_memory(std::size_t bytes, const char* kind, const failure& cause) {
+    return make_failure(errc::out_of_memory,
+                        hocket::detail::concat({"cannot allocate ", bytes, " bytes of ", kind, ": ", cause.reason}));
   }
 
   /// Checked because the kernel would grant any amount, and kill a process that touches more than there is.
-  static bool exceeds_machine(std::size_t bytes) noexcept {
+  static failure exceeds_machine(std::size_t bytes) {
     struct sysinfo all {};
-    if (::sysinfo(&all) != 0) return false;
-    return bytes / all.mem_unit > all.totalram + all.totalswap;
+    if (::sysinfo(&all) != 0 || bytes / all.mem_unit <= all.totalram + all.totalswap) return {};
+    return system_failure("the machine has less", ENOMEM);
   }
 
   file_descriptor file_;
   mapping here_;
+  bool lacks_file_ = false;
 };
 
 namespace detail {
@@ -127,6 +160,7 @@ struct pages_ticket {
 }  // namespace detail
 
 inline std::vector<std::byte> shared_pages::ticket() const {
+  if (!file_) return {};
   struct stat file {};
   ::fstat(file_.get(), &file);
   const detail::pages_ticket result{::getpid(), file_.get(), file.st_dev, file.st_ino, size()};

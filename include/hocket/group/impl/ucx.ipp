@@ -9,9 +9,11 @@
 #include <hocket/bootstrap/environment.hpp>
 #include <hocket/bootstrap/store.hpp>
 #include <hocket/communicator/communicator.hpp>
+#include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/shared_pages.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/group/ucx.hpp>
@@ -19,6 +21,7 @@
 #include <hocket/transport/ucx/arrival.hpp>
 #include <hocket/transport/ucx/connection_way.hpp>
 #include <hocket/transport/ucx/domain.hpp>
+#include <hocket/transport/ucx/endpoint_group.hpp>
 #include <hocket/transport/ucx/network_description.hpp>
 #include <hocket/transport/ucx/process_identity.hpp>
 #include <hocket/transport/ucx/status.hpp>
@@ -47,15 +50,16 @@ namespace detail {
 /// Start-up of one rank.
 class start_up {
  public:
-  start_up(const bootstrap::world_description& world, bootstrap::any_store store, deadline until, std::stop_token stop)
-      : world_(world), stop_(std::move(stop)), until_(until), store_(std::move(store)) {}
+  start_up(const bootstrap::world_description& world, bootstrap::any_store store, deadline until,
+           const connect_options& options)
+      : world_(world), options_(options), until_(until), store_(std::move(store)) {}
   start_up(const start_up&) = delete;
   start_up& operator=(const start_up&) = delete;
 
-  communicator run(const connect_options& options) {
+  communicator run() {
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return join_and_finish(options);
+      return join_and_finish();
     } catch (const error& cause) {
       failure found = cause.cause();
       if (!store_failed_) store_.report_failure(found);
@@ -65,24 +69,24 @@ class start_up {
       raise(std::move(found));
     }
 #else
-    return join_and_finish(options);
+    return join_and_finish();
 #endif
   }
 
  private:
   static std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
-  communicator join_and_finish(const connect_options& options) {
-    communicator made = join(options);
+  communicator join_and_finish() {
+    communicator made = join();
     store_.finish();
     return made;
   }
 
-  communicator join(const connect_options& options) {
+  communicator join() {
     const transport::exchange_function exchange = [this](std::span<const std::byte> blob) {
       return this->exchange(blob);
     };
-    exchange_arrivals(options);
+    exchange_arrivals();
     remove_leftover_segments();
     std::shared_ptr<domain> through = join_by_first_way(exchange);
     auto members = std::make_shared<std::vector<int>>(index(world_.ranks));
@@ -91,7 +95,7 @@ class start_up {
     how.members = std::move(members);
     how.rank = world_.rank;
     how.exchange = exchange;
-    return communicator(std::move(through), std::move(how), options.staging_bytes);
+    return communicator(std::move(through), std::move(how), options_.staging_bytes);
   }
 
   /// Returns a domain in which a trial has succeeded. Tries the ways one after the other; all ranks agree on the first
@@ -110,7 +114,7 @@ class start_up {
         cause.reason = hocket::detail::concat({each.name, ": ", cause.reason});
       if (found) cause.reason = hocket::detail::concat({found.reason, "; ", cause.reason});
       found = std::move(cause);
-      if (found.code == errc::peer_lost) break;
+      if (found.code == errc::peer_lost || found.code == errc::invalid_argument) break;
     }
     const int reporter = found.context.rank, peer = found.context.peer;
     if (reporter >= 0 && peer >= 0) found.reason += advice(ways.back().way, reporter, peer);
@@ -162,7 +166,7 @@ class start_up {
   failure what_came_first(failure found) {
     try {
       bootstrap::exchange(store_, "ucx.lost", world_.rank, world_.ranks, {},
-                          wait_limit(deadline::after(std::chrono::seconds(1)), stop_));
+                          wait_limit(deadline::after(std::chrono::seconds(1)), options_.stop));
     } catch (const error& cause) {
       if (cause.code() == errc::aborted) return cause.cause();
       if (cause.code() == errc::peer_lost && cause.context().peer != world_.rank) return cause.cause();
@@ -174,14 +178,14 @@ class start_up {
   std::vector<bootstrap::blob> exchange(bootstrap::byte_view mine) {
     store_failed_ = true;  // unless it returns
     auto all = bootstrap::exchange(store_, hocket::detail::concat({"ucx.", ++round_}), world_.rank, world_.ranks, mine,
-                                   wait_limit(until_, stop_));
+                                   wait_limit(until_, options_.stop));
     store_failed_ = false;
     return all;
   }
 
   /// Exchanges identities and networks. Fails on all ranks if they differ in what must be equal on all ranks.
-  void exchange_arrivals(const connect_options& options) {
-    const arrival own = own_arrival(options.staging_bytes, store_.connection());
+  void exchange_arrivals() {
+    const arrival own = own_arrival(options_.staging_bytes, store_.connection());
     for (const auto& blob : exchange(encode_arrival(own))) {
       const int rank = static_cast<int>(identities_.size());
       std::optional<arrival> each = arrival_from(blob);
@@ -197,10 +201,34 @@ class start_up {
   /// Connections that are late are no failure: calls through shared memory do not use them.
   failure try_neighbour(domain& through) {
     const int next = (world_.rank + 1) % world_.ranks, previous = (world_.rank + world_.ranks - 1) % world_.ranks;
-    failure cause = through.reach(next);
+    failure cause;
+    const platform::shared_pages held = memory_like_window(cause);  // until all ranks have theirs beside it
+    if (!cause) cause = through.reach(next);
     if (!cause) through.await_greetings({next, previous});
     if (cause) cause.reason = hocket::detail::concat({"rank ", world_.rank, " reports: ", cause.reason});
     return first_report(cause);
+  }
+
+  /// Returns memory as large as this rank's window will be. Fails if it has none that others can open: because this host
+  /// does not offer that, or because the program has chosen a window that is too large.
+  platform::shared_pages memory_like_window(failure& cause) const {
+    const auto make = [&](std::size_t staging_bytes, failure& fail) {
+      const hocket::detail::window_layout window{index(world_.ranks), staging_bytes};
+      return platform::shared_pages(piece_layout(window.ranks, window.size()).end, fail);
+    };
+    failure found;
+    platform::shared_pages made = make(options_.staging_bytes, found);
+    if (!made.lacks_file() || world_.ranks == 1) return made;  // the communicator reports other failures
+    const std::size_t by_default = connect_options().staging_bytes;
+    failure no_default;
+    if (options_.staging_bytes > by_default) make(by_default, no_default);
+    if (options_.staging_bytes > by_default && !no_default) {
+      found.code = make_error_code(errc::invalid_argument);
+      hocket::detail::append(found.reason, {"; staging_bytes=", options_.staging_bytes,
+                                            " is too much for this host, and the default, ", by_default, ", is not"});
+    }
+    cause = std::move(found);
+    return made;
   }
 
   /// Exchanges messages with other ranks, and returns the first failure of a rank, on all ranks.
@@ -208,7 +236,7 @@ class start_up {
     // A lost packet of a connection attempt is repeated after 1 s, and again after 3 and 7 s.
     const std::chrono::nanoseconds longest = std::chrono::milliseconds(ways_left > 1 ? 3500 : 7500);
     const auto share = until_.left() / static_cast<std::int64_t>(ways_left + 1);
-    const wait_limit limit(deadline::after(std::min(longest, std::chrono::nanoseconds(share))), stop_);
+    const wait_limit limit(deadline::after(std::min(longest, std::chrono::nanoseconds(share))), options_.stop);
     const auto begin = deadline::clock::now();
     failure cause = through->try_messages(trial_partners(world_.rank, identities_), limit);
     if (cause && !limit.aborted()) through.reset();  // which ends the wait of ranks that have reached this one
@@ -282,7 +310,7 @@ class start_up {
   }
 
   const bootstrap::world_description& world_;
-  const std::stop_token stop_;
+  const connect_options& options_;
   const deadline until_;
   bootstrap::any_store store_;
   std::vector<process_identity> identities_;
@@ -300,12 +328,12 @@ communicator start_up_unwinding(const bootstrap::world_description& world, std::
   const deadline until = deadline::after(timeout);
 #if HOCKET_HAS_EXCEPTIONS
   try {
-    return start_up(world, open_store(wait_limit(until, options.stop)), until, options.stop).run(options);
+    return start_up(world, open_store(wait_limit(until, options.stop)), until, options).run();
   } catch (...) {
     throw;
   }
 #else
-  return start_up(world, open_store(wait_limit(until, options.stop)), until, options.stop).run(options);
+  return start_up(world, open_store(wait_limit(until, options.stop)), until, options).run();
 #endif
 }
 

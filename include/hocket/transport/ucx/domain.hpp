@@ -106,7 +106,8 @@ class domain {
 
   static std::unique_ptr<endpoint_group> open(const std::shared_ptr<domain>& self,
                                               const transport::open_parameters& how) {
-    auto made = std::make_unique<endpoint_group>(self->links_, how, self->ranks_per_core_);
+    auto made = std::make_unique<endpoint_group>(self->links_, how, self->ranks_per_core_,
+                                                 self->settings_.way == connection_way::memory);
     // Context 0 is the communicator of the whole world, whose members have agreed on `windows_reachable()`.
     if (how.context == 0) self->set_costs(*made, how);
     return made;

@@ -43,6 +43,23 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
+/// What is in a rank's piece of shared memory: the window from the beginning, the mailbox, and the rings of messages.
+struct piece_layout {
+  piece_layout(std::size_t ranks, std::size_t window_bytes)
+      : box_begin(in_lines(window_bytes)), rings_begin(box_begin + in_lines(mailbox::bytes_for(ranks))),
+        rings(host::ring_layout::for_ranks(ranks)), end(rings_begin + host::messages::bytes_for(ranks, rings)) {}
+
+  std::size_t box_begin;
+  std::size_t rings_begin;
+  host::ring_layout rings;
+  std::size_t end;
+
+ private:
+  static std::size_t in_lines(std::size_t bytes) noexcept {
+    return (bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
+  }
+};
+
 /// If all members share memory, messages go through it, and so do windows and shared buffers, which processes map
 /// without UCX. Other messages, and those of device memory, use UCX's tag matching.
 class endpoint_group {
@@ -61,32 +78,28 @@ class endpoint_group {
     host::messages::receiving on_host;
   };
 
-  endpoint_group(std::shared_ptr<connections> links, const transport::open_parameters& how, int ranks_per_core)
+  /// `must_share`: raises an error if there is no memory that the peers can open.
+  endpoint_group(std::shared_ptr<connections> links, const transport::open_parameters& how, int ranks_per_core,
+                 bool must_share)
       : links_(std::move(links)), members_(how.members), rank_(how.rank), context_(checked_context(how)),
         ranks_per_core_(ranks_per_core), exceptions_at_start_(std::uncaught_exceptions()), with_(how.members->size()) {
     for (traffic& each : with_) {
       each.context = context_;
       each.expedited = &expedited_;
     }
-    const auto in_lines = [](std::size_t bytes) {
-      return (bytes + platform::cache_line - 1) & ~(platform::cache_line - 1);
-    };
-    const std::size_t box_begin = in_lines(how.window_bytes);
-    const std::size_t rings_begin = box_begin + in_lines(mailbox::bytes_for(how.members->size()));
-    const host::ring_layout rings = host::ring_layout::for_ranks(how.members->size());
-    const std::size_t bytes = rings_begin + host::messages::bytes_for(how.members->size(), rings);
-    window_ = std::make_shared<shared_memory>(links_, how, bytes);
+    const piece_layout layout(how.members->size(), how.window_bytes);
+    window_ = std::make_shared<shared_memory>(links_, how, layout.end, must_share);
     if (!window_->reachable()) window_.reset();
     if (window_ == nullptr) return;
     std::vector<std::byte*> boxes;
     std::vector<host::messages::member> members;
     for (int peer = 0; peer < size(); ++peer) {
-      boxes.push_back(window_->piece_of(peer) + box_begin);
+      boxes.push_back(window_->piece_of(peer) + layout.box_begin);
       const pid_t process = window_->can_copy() ? links_->identity_of(rank_in_domain(peer)).pid : 0;
-      members.push_back({window_->piece_of(peer) + rings_begin, process});
+      members.push_back({window_->piece_of(peer) + layout.rings_begin, process});
     }
     box_ = mailbox(std::move(boxes), rank_);
-    on_host_ = std::make_unique<host::messages>(members, rank_, rings);
+    on_host_ = std::make_unique<host::messages>(members, rank_, layout.rings);
   }
   endpoint_group(const endpoint_group&) = delete;
   endpoint_group& operator=(const endpoint_group&) = delete;
@@ -314,7 +327,7 @@ class endpoint_group {
     how.members = members_;
     how.rank = rank_;
     how.exchange = exchange;
-    auto memory = std::make_shared<shared_memory>(links_, how, bytes);
+    auto memory = std::make_shared<shared_memory>(links_, how, bytes, windows_reachable());
     std::byte* const begin = memory->piece_of(rank_);
     if (windows_reachable()) {
       auto listed = std::make_unique<published>();

@@ -43,9 +43,15 @@ enum class ownership : std::uint32_t {
 class shared_memory {
  public:
   /// Collective. Either all ranks can reach all pieces, or `reachable()` is false on all ranks. Raises `out_of_memory`
-  /// on all ranks if one of them can't allocate its piece.
-  shared_memory(const std::shared_ptr<connections>& links, const transport::open_parameters& how, std::size_t bytes)
+  /// on all ranks if one of them can't allocate its piece; if `must_be_shared`, also if it has the memory, but none that
+  /// others can open.
+  shared_memory(const std::shared_ptr<connections>& links, const transport::open_parameters& how, std::size_t bytes,
+                bool must_be_shared)
       : links_(links), own_(header_bytes + bytes, no_room_), rank_(how.rank), bases_(how.members->size(), nullptr) {
+    if (own_.lacks_file() && (!must_be_shared || how.members->size() == 1)) {
+      no_room_ = {};
+      own_ = platform::shared_pages::unshared(header_bytes + bytes, no_room_);
+    }
     if (!no_room_) {
       bases_[index(rank_)] = own_.data() + header_bytes;
       new (own_.data()) header;
@@ -130,7 +136,9 @@ class shared_memory {
   void open_all(const transport::open_parameters& how) {
     const auto tickets = how.exchange(no_room_ ? std::vector<std::byte>() : own_ticket());
     for (std::size_t peer = 0; peer < tickets.size(); ++peer) {
-      if (tickets[peer].empty()) raise(no_room_of(static_cast<int>(peer)));
+      if (!tickets[peer].empty()) continue;
+      await_others(how);
+      raise(no_room_of(static_cast<int>(peer)));
     }
     abilities own;
     own.reaches = open_peers(how, tickets);
@@ -148,6 +156,18 @@ class shared_memory {
     for (int peer = 0; peer < static_cast<int>(bases_.size()); ++peer) {
       if (peer != rank_) bases_[index(peer)] = nullptr;
     }
+  }
+
+  /// Returns when all ranks know that this fails, or one has left. A rank that left before would be the cause of the
+  /// failure for the others.
+  static void await_others(const transport::open_parameters& how) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      how.exchange({});
+    } catch (const error&) {}
+#else
+    how.exchange({});
+#endif
   }
 
   /// The ticket of the piece, behind the address of a word of this process and its content.

@@ -10,6 +10,8 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/cpu.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/file_size_limit.hpp>
+#include <hocket/core/text.hpp>
 #include <hocket/transport/ucx/connection_way.hpp>
 #include <hocket/transport/ucx/send_buffer.hpp>
 #include <hocket/transport/ucx/status.hpp>
@@ -58,11 +60,14 @@ class context {
   /// for connections on which it must detect that the peer exits. Variables of the user take precedence over `how`.
   context(int ranks, int ranks_on_host, bool watches_memory, const connection_settings& how) {
     if (failure lacks = too_few_descriptors()) raise(std::move(lacks));
+    const bool chosen = std::getenv("UCX_TLS") != nullptr;
+    const connection_way way = chosen ? connection_way::network : how.way;
+    failure no_files = too_small_files();
+    if (no_files && (way == connection_way::memory || (chosen && may_use({"sm", "shm", "mm"}, {"posix"}))))
+      raise(std::move(no_files));
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "UCX can't read its configuration (UCX_* variables)");
     // Otherwise UCX does not use shared memory for connections with error handlers.
-    const bool chosen = std::getenv("UCX_TLS") != nullptr;
-    const connection_way way = chosen ? connection_way::network : how.way;
     const bool shares_memory =
         watches_memory && (chosen || how.shares_memory) && may_use({"sm", "shm", "mm"}, {"posix", "sysv", "xpmem"});
     if (shares_memory) prefer(config, "MM_ERROR_HANDLING", "MM_ERROR_HANDLING", "y");
@@ -83,9 +88,9 @@ class context {
     prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "200ms");
     // A process that is killed early leaves its System V segments behind forever; POSIX segments can replace them.
     prefer(config, "TLS", "TLS",
-           way == connection_way::memory ? "^sysv,tcp"
-           : how.shares_memory           ? "^sysv"
-                                         : "^sysv,posix");
+           way == connection_way::memory    ? "^sysv,tcp"
+           : how.shares_memory && !no_files ? "^sysv"
+                                            : "^sysv,posix");
     if (!chosen && !how.devices.empty()) prefer(config, "NET_DEVICES", "NET_DEVICES", how.devices.c_str());
     ucp_params_t wanted{};
     wanted.field_mask =
@@ -146,6 +151,14 @@ class context {
       rest.remove_prefix(std::min(rest.size(), device.size() + 1));
     }
     return false;
+  }
+
+  /// Returns a failure if this process can't make files as large as UCX's shared memory.
+  static failure too_small_files() {
+    constexpr std::size_t needed = 8 << 20;  // 4.1 MiB have been observed
+    failure found = platform::exceeds_file_size_limit(needed);
+    if (found) found.reason = hocket::detail::concat({"UCX shares files of up to ", needed, " bytes; ", found.reason});
+    return found;
   }
 
   /// Returns whether this host may have adapters that move messages without the processor: UCX has thresholds for them.

@@ -127,7 +127,7 @@ class cost_agreement {
   /// Returns whether nothing has disturbed this rank. The last of an odd number of ranks has no partner to measure with.
   bool measure(transport::link_costs& costs) const {
     const int rank = endpoints_.rank(), partner = rank ^ 1;
-    const shared_memory memory(links_, how_, host::measured_bytes);
+    const shared_memory memory(links_, how_, host::measured_bytes, false);
     if (!memory.reachable() || partner >= endpoints_.size()) return memory.reachable();
     const auto process = endpoints_.copies_any_memory() ? links_->identity_of((*how_.members)[index(partner)]).pid : 0;
     const platform::on_one_core stays(rank);  // as it would while calls of all ranks are in progress
