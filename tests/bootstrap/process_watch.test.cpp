@@ -5,6 +5,7 @@
 #include <hocket/bootstrap/process_identity.hpp>
 
 #include "support/catch.hpp"
+#include "support/namespaces.hpp"
 #include "support/system_call_filter.hpp"
 
 #include <cerrno>
@@ -130,4 +131,62 @@ TEST_CASE("the end of a process is found, also without the kernel's handle on it
   CHECK(check_with(EPERM) == "");   // container runtimes
 }
 
+/// What makes a watch impossible.
+struct difference {
+  const char* name;
+  void (*make)(process_identity&);
+};
+
+constexpr difference differences[] = {
+    {"another host", [](process_identity& who) { who.host[0] ^= 1; }},
+    {"another PID namespace", [](process_identity& who) { who.pid_namespace ^= 1; }},
+    {"another time namespace", [](process_identity& who) { who.time_namespace ^= 1; }},
+    {"no known start time", [](process_identity& who) { who.start_time = 0; }},
+};
+
 }  // namespace
+
+TEST_CASE("a process is watched only if its number and its start time mean the same to both") {
+  const process_identity own = own_identity();
+  CHECK(own.can_watch(own));
+  for (const difference& each : differences) {
+    INFO(each.name);
+    process_identity other = own;
+    each.make(other);
+    CHECK(!own.can_watch(other));
+  }
+}
+
+TEST_CASE("a process in another time namespace, whose start time seems to be another, is not watched") {
+  if (::access(hocket_test::time_namespaces, F_OK) != 0) {
+    std::puts("skipped: this kernel has no time namespaces");
+    return;
+  }
+  // Another process, because later children of this one would be in the namespace, too.
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    if (!hocket_test::unshare_time_of_children()) ::_exit(hocket_test::lacks_rights);
+    const child other([] { ::sleep(60); });
+    const bool is_written = ::write(ends[1], &other.identity, sizeof other.identity) == sizeof other.identity;
+    ::pause();  // killed below
+    ::_exit(is_written ? 0 : 1);
+  }
+  ::close(ends[1]);
+  process_identity other;
+  if (::read(ends[0], &other, sizeof other) == static_cast<ssize_t>(sizeof other)) {
+    const process_identity own = own_identity();
+    CHECK(own.same_host(other));
+    CHECK(own.pid_namespace == other.pid_namespace);
+    CHECK(hocket::bootstrap::detail::start_time_of(other.pid) != other.start_time);
+    CHECK(!own.can_watch(other));
+    CHECK(!other.can_watch(own));
+    ::kill(other.pid, SIGKILL);
+    ::kill(parent, SIGKILL);
+  } else {
+    hocket_test::skip_without_rights("a process in another time namespace");
+  }
+  ::close(ends[0]);
+  ::waitpid(parent, nullptr, 0);
+}

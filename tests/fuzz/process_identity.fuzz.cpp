@@ -42,11 +42,15 @@ void read_identity(std::span<const std::byte> blob, bool of_this_host) {
   if (of_this_host) {
     std::memcpy(peer->host, own().host, sizeof peer->host);
     peer->pid_namespace = own().pid_namespace;
+    peer->time_namespace = own().time_namespace;
   }
   const ucx::host_share share = ucx::share_of_host(own(), {own(), *peer});
   require(share.ranks == (own().same_host(*peer) ? 2 : 1), "ranks of this host are counted");
   require(share.cores >= 1 && share.cores <= CPU_SETSIZE, "the number of cores is between 1 and CPU_SETSIZE");
-  if (own().can_watch(*peer)) static_cast<void>(ucx::process_watch().ended(*peer));
+  if (!own().can_watch(*peer)) return;
+  static_cast<void>(ucx::process_watch().ended(*peer));
+  peer->time_namespace ^= 1;
+  require(!own().can_watch(*peer), "start times in another time namespace are not comparable");
 }
 
 /// Reads `name` as a whole file, and as the name of a process in a valid file, which must not change the start time.

@@ -5,7 +5,7 @@
 /// A communication library can't detect that a process was killed until its parent has reaped it. The kernel's handle
 /// on a process (a pidfd) can, and so can /proc, more slowly. A process number alone is not enough: it may mean another
 /// process in another PID namespace, or have been reused; so the namespace and the start time of the process must match
-/// too. Shared memory has separate namespaces: containers of one host share its cores, but mostly not its shared
+/// too. The start time depends on the reader's time namespace. Shared memory has separate namespaces: containers of one host share its cores, but mostly not its shared
 /// memory.
 #pragma once
 
@@ -40,11 +40,12 @@ namespace bootstrap {
 struct process_identity {
   char host[64] = {};               ///< differs between hosts, and between two boots of one
   std::uint64_t pid_namespace = 0;  ///< 0: not known
-  std::uint64_t start_time = 0;     ///< in the kernel's ticks since boot; 0: not known
+  std::uint64_t start_time = 0;     ///< in the kernel's ticks since boot, as `time_namespace` shows it; 0: not known
   std::int32_t pid = 0;
-  std::uint32_t ipc_namespace = 0;  ///< 0: not known
-  std::uint64_t net_namespace = 0;  ///< 0: not known
-  cpu_set_t cores = {};             ///< cores that the process may run on
+  std::uint32_t ipc_namespace = 0;   ///< 0: not known
+  std::uint64_t net_namespace = 0;   ///< 0: not known
+  std::uint64_t time_namespace = 0;  ///< 0: not known, or the kernel has none
+  cpu_set_t cores = {};              ///< cores that the process may run on
 
   bool same_host(const process_identity& other) const noexcept {
     return std::memcmp(host, other.host, sizeof host) == 0;
@@ -59,7 +60,8 @@ struct process_identity {
   }
   /// True if this process can detect whether `other` is alive.
   bool can_watch(const process_identity& other) const noexcept {
-    return same_host(other) && pid_namespace != 0 && pid_namespace == other.pid_namespace && other.start_time != 0;
+    return same_host(other) && pid_namespace != 0 && pid_namespace == other.pid_namespace &&
+           time_namespace == other.time_namespace && other.start_time != 0;
   }
 };
 
@@ -103,6 +105,7 @@ inline process_identity own_identity() {
   if (::stat("/proc/self/ns/pid", &space) == 0) own.pid_namespace = space.st_ino;
   if (::stat("/proc/self/ns/ipc", &space) == 0) own.ipc_namespace = static_cast<std::uint32_t>(space.st_ino);
   if (::stat("/proc/self/ns/net", &space) == 0) own.net_namespace = space.st_ino;
+  if (::stat("/proc/self/ns/time", &space) == 0) own.time_namespace = space.st_ino;
   own.pid = ::getpid();
   own.start_time = detail::start_time_of(own.pid);
   CPU_ZERO(&own.cores);

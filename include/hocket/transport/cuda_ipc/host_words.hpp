@@ -121,9 +121,8 @@ class process_watches {
       who.pid = each.pid;
       who.start_time = each.start_time;
       identities_.push_back(who);
-      const bool same_namespace = each.host == own.host && each.pid_namespace == own.pid_namespace;
-      can_watch_.push_back(!own.same_process(each) && same_namespace && each.pid_namespace != 0 &&
-                           each.start_time != 0);
+      const bool are_comparable = each.host == own.host && each.namespaces == own.namespaces;
+      can_watch_.push_back(!own.same_process(each) && are_comparable && each.namespaces != 0 && each.start_time != 0);
     }
   }
 

@@ -72,7 +72,7 @@ inline std::vector<std::byte> encode(const memory_handle& what) {
   blob::append_bytes(out, std::as_bytes(std::span(what.allocation.bytes)));
   blob::append_bytes(out, std::as_bytes(std::span(what.device.bytes)));
   blob::append_integer(out, what.process.host);
-  blob::append_integer(out, what.process.pid_namespace);
+  blob::append_integer(out, what.process.namespaces);
   blob::append_integer(out, what.process.start_time);
   blob::append_integer(out, what.process.pid);
   for (const std::uint64_t each : {what.generation, what.base, what.size, what.offset, what.length}) {
@@ -90,7 +90,7 @@ inline std::optional<memory_handle> decode(std::span<const std::byte> bytes) noe
   detail::read_into(from, result.allocation.bytes);
   detail::read_into(from, result.device.bytes);
   result.process.host = from.integer<std::uint64_t>();
-  result.process.pid_namespace = from.integer<std::uint64_t>();
+  result.process.namespaces = from.integer<std::uint64_t>();
   result.process.start_time = from.integer<std::uint64_t>();
   result.process.pid = from.integer<std::int32_t>();
   for (std::uint64_t* const each : {&result.generation, &result.base, &result.size, &result.offset, &result.length}) {

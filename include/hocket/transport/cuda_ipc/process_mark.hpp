@@ -17,9 +17,9 @@ namespace cuda_ipc {
 
 /// Process identity that is small enough to be part of every handle.
 struct process_mark {
-  std::uint64_t host = 0;           ///< differs between hosts, and between two boots of one
-  std::uint64_t pid_namespace = 0;  ///< 0: not known
-  std::uint64_t start_time = 0;     ///< 0: not known
+  std::uint64_t host = 0;        ///< differs between hosts, and between two boots of one
+  std::uint64_t namespaces = 0;  ///< those in which `pid` and `start_time` are valid; 0: not known
+  std::uint64_t start_time = 0;  ///< 0: not known
   std::int32_t pid = 0;
 
   friend auto operator<=>(const process_mark&, const process_mark&) = default;
@@ -28,14 +28,17 @@ struct process_mark {
   /// True if `other` is certainly this process. If that is not known, they count as two processes: that costs a copy,
   /// while the opposite error would be an invalid pointer.
   bool same_process(const process_mark& other) const noexcept {
-    return *this == other && pid_namespace != 0 && start_time != 0;
+    return *this == other && namespaces != 0 && start_time != 0;
   }
 };
 
 /// Returns the mark of this process. Reads /proc: call once per domain, not per call.
 inline process_mark own_mark() {
   const bootstrap::process_identity own = bootstrap::own_identity();
-  return {hocket::detail::checksum(std::as_bytes(std::span(own.host))), own.pid_namespace, own.start_time, own.pid};
+  const std::uint64_t both[] = {own.pid_namespace, own.time_namespace};
+  return {hocket::detail::checksum(std::as_bytes(std::span(own.host))),
+          own.pid_namespace == 0 ? 0 : hocket::detail::checksum(std::as_bytes(std::span(both))), own.start_time,
+          own.pid};
 }
 
 }  // namespace cuda_ipc
