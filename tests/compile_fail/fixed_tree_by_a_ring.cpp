@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: require\(fixed_tree\): this algorithm combines in another order than the fixed tree
+// expect: require\(fixed_tree\): this algorithm combines in another order than the fixed tree: use recursive_doubling, .* or push, or
 //
 // In a ring, each chunk is combined from another rank on.
 #include <hocket/hocket.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this collective has no such algorithm
+// expect: broadcast has no such algorithm: it has binomial and direct
 //
 // A broadcast has binomial and direct.
 #include <hocket/hocket.hpp>

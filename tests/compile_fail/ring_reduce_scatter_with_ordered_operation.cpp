@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: combines operands in another order than that of the ranks
+// expect: combines operands in another order than that of the ranks.*recursive_halving, pairwise or direct, which
 //
 // A lambda is not known to be commutative, and a ring changes the order of operands.
 #include <hocket/hocket.hpp>

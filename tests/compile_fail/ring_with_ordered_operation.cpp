@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: combines operands in another order than that of the ranks.*one_shot, two_shot, push;
+// expect: combines operands in another order than that of the ranks.*one_shot, two_shot or push, which
 //
 // A lambda is not known to be commutative, and a ring changes the order of operands.
 #include <hocket/hocket.hpp>

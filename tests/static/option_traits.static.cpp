@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whether a call accepts its options can be asked without an error, and the answer is the compiler's.
+#include <hocket/collective/host/algorithm_diagnostics.hpp>
 #include <hocket/group/peers.hpp>
 #include <hocket/hocket.hpp>
 #include <hocket/mesh/mesh.hpp>
@@ -16,6 +17,7 @@
 #include <functional>
 #include <span>
 #include <stop_token>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <type_traits>
@@ -218,6 +220,61 @@ static_assert(redistributed<vector_on_tp<shard<0>>, replicated, in_time> &&
 static_assert(has_norm<vector_on_tp<shard<0>>, by_ring> && !has_norm<vector_on_tp<shard<0>>, by_direct>);
 static_assert(routed<vector_on_tp<shard<0>>, in_time> && !routed<vector_on_tp<shard<0>>, by_ring>);
 static_assert(passed<invariant, by_ring> && !passed<invariant, by_direct> && passed<shard<0>, by_direct>);
+
+// ── The algorithms that refusals name ──────────────────────────────────────────────────────────────────────────────
+
+using plan::collective_kind;
+
+/// Whether `text` is `begin`, the names `algorithms` and `end`.
+constexpr bool lists(const detail::composed_text& text, std::string_view begin, std::string_view algorithms,
+                     std::string_view end) {
+  const std::string_view whole(text.characters.data());
+  return whole.starts_with(begin) && whole.ends_with(end) && whole.size() > begin.size() + end.size() &&
+         whole.substr(begin.size(), whole.size() - begin.size() - end.size()) == algorithms;
+}
+
+template <collective_kind Kind>
+constexpr bool has_no_others_than(std::string_view algorithms) {
+  detail::composed_text begin;
+  begin.append({"with(...): ", plan::to_string(Kind), " has no such algorithm: it has "});
+  return lists(detail::no_such_algorithm<Kind>, begin.characters.data(), algorithms,
+               ", and takes algorithm(your_plan)");
+}
+
+template <collective_kind Kind>
+constexpr bool has_in_fixed_tree(std::string_view algorithms) {
+  return lists(detail::not_in_fixed_tree<Kind>,
+               "require(fixed_tree): this algorithm combines in another order than the fixed tree: use ", algorithms,
+               ", or pass no algorithm");
+}
+
+template <collective_kind Kind>
+constexpr bool has_in_rank_order(std::string_view algorithms) {
+  return lists(
+      detail::not_in_rank_order<Kind>,
+      "with(...): this algorithm combines operands in another order than that of the ranks, and the operation is not "
+      "known to be commutative: give it `static constexpr bool commutative = true`, or use ",
+      algorithms, ", which keeps rank order");
+}
+
+static_assert(has_no_others_than<collective_kind::all_reduce>(
+    "ring, recursive_doubling, halving_doubling, double_tree, one_shot, two_shot and push"));
+static_assert(has_no_others_than<collective_kind::reduce_scatter>("ring, recursive_halving, pairwise and direct"));
+static_assert(has_no_others_than<collective_kind::reduce>("ring, binomial and direct"));
+static_assert(has_no_others_than<collective_kind::all_gather>("ring, pairwise and direct"));
+static_assert(has_no_others_than<collective_kind::gather>("flat, binomial and direct"));
+static_assert(has_no_others_than<collective_kind::scatter>("flat, binomial and direct"));
+static_assert(has_no_others_than<collective_kind::broadcast>("binomial and direct"));
+static_assert(has_no_others_than<collective_kind::all_to_all>("pairwise and direct"));
+static_assert(has_no_others_than<collective_kind::barrier>("dissemination"));
+static_assert(
+    has_in_fixed_tree<collective_kind::all_reduce>("recursive_doubling, halving_doubling, one_shot, two_shot or push"));
+static_assert(has_in_fixed_tree<collective_kind::reduce_scatter>("recursive_halving or direct"));
+static_assert(has_in_fixed_tree<collective_kind::reduce>("binomial or direct"));
+static_assert(has_in_rank_order<collective_kind::all_reduce>(
+    "recursive_doubling, halving_doubling, double_tree, one_shot, two_shot or push"));
+static_assert(has_in_rank_order<collective_kind::reduce_scatter>("recursive_halving, pairwise or direct"));
+static_assert(has_in_rank_order<collective_kind::reduce>("binomial or direct"));
 
 static_assert(std::is_invocable_v<const array_view<float, 2>&, int, int> &&
               !std::is_invocable_v<const array_view<float, 2>&, int> &&

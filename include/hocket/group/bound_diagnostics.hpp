@@ -110,7 +110,7 @@ consteval sentence explain_bound_buffer() {
   return {};
 }
 
-/// Checks the options at I, of a call of `Family`, which end the call.
+/// Checks the options at `Index`, of a call of `Family`, which end the call.
 template <class Family, class Arguments, std::size_t Index>
 consteval sentence explain_end_of_bound_call() {
   if (Arguments::template has<Index> && !is_options<typename Arguments::template plain<Index>>) {

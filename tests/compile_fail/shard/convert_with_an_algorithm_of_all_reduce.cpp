@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// expect: this collective has no such algorithm
+// expect: all_gather has no such algorithm: it has ring, pairwise and direct
 //
 // Slices are gathered, and nothing is reduced.
 #include <shard/setting_with_domains.hpp>

@@ -46,7 +46,7 @@ struct reduction_form {
   static consteval sentence explain() {
     using first = typename Arguments::template plain<1>;
     if constexpr (is_in_place<first>::value && Kind == plan::collective_kind::reduce_scatter) {
-      return "only all_reduce and reduce take in_place(buffer): pass in and out";
+      return refused_in_place;
     } else if constexpr (is_in_place<first>::value) {
       using T = typename decltype(first::elements)::element_type;
       constexpr sentence wrong = explain_element<T>();
@@ -80,7 +80,7 @@ struct moving_form {
   template <class Arguments>
   static consteval sentence explain() {
     if (is_in_place<typename Arguments::template plain<1>>::value) {
-      return "only all_reduce and reduce take in_place(buffer): pass in and out";
+      return refused_in_place;
     }
     if (!Arguments::template has<2>) return "the call needs (communicator, in, out)";
     return first_of({explain_pair<typename Arguments::template at<1>, typename Arguments::template at<2>>(),

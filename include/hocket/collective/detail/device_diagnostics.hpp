@@ -54,17 +54,14 @@ inline constexpr bool is_device_in_place = false;
 template <class T, class Space>
 inline constexpr bool is_device_in_place<device_in_place<T, Space>> = true;
 
-/// Returns the mistake in argument I, which must be a buffer in device or host memory.
+/// Returns the mistake in argument `Index`, which must be a buffer in device or host memory.
 template <class Arguments, std::size_t Index>
 consteval sentence explain_one_buffer() {
   using argument = typename Arguments::template plain<Index>;
-  if (is_device_in_place<argument>) {
-    return "in_place(buffer) replaces both in and out of all_reduce: pass it once, as in all_reduce(comm, "
-           "in_place(buffer), ...); pass in and out, or one buffer, to other calls";
-  }
+  if (is_device_in_place<argument>) return misplaced_in_place;
   if (!is_device_buffer<argument> && !std::is_pointer_v<argument> && !contiguous_buffer<argument>) {
     return "a buffer is missing, or another argument is in its place: calls take in and out, except broadcast, "
-           "send, recv, and all_reduce of in_place(buffer)";
+           "send, recv, and all_reduce and reduce of in_place(buffer)";
   }
   return {};
 }
@@ -97,14 +94,14 @@ consteval sentence explain_device_elements() {
   return {};
 }
 
-/// Checks the place of the options at I, which must be passed and must have a stream, and the arguments after them.
+/// Checks the place of the options at `Index`, which must be passed and must have a stream, and the arguments after them.
 template <class Arguments, std::size_t Index>
 consteval sentence explain_place_of_device_options() {
   return first_of(
       {explain_stream<typename Arguments::template plain<Index>>(), explain_place_of_options<Arguments, Index>()});
 }
 
-/// Checks the options at I of a call of `Family`, and the arguments after them.
+/// Checks the options at `Index` of a call of `Family`, and the arguments after them.
 template <class Family, class Arguments, std::size_t Index>
 consteval sentence explain_device_options() {
   constexpr sentence wrong = explain_place_of_device_options<Arguments, Index>();
@@ -115,8 +112,8 @@ consteval sentence explain_device_options() {
   }
 }
 
-/// Checks argument I, the operation on elements of `T`, which can't be omitted, the root after it, if the collective has
-/// one, and the options with a stream at the end.
+/// Checks argument `Index`, the operation on elements of `T`, which can't be omitted, the root after it, if the
+/// collective has one, and the options with a stream at the end.
 template <plan::collective_kind Kind, class Arguments, std::size_t Index, class T>
 consteval sentence explain_device_operation_and_options() {
   using given = typename Arguments::template plain<Index>;
@@ -152,7 +149,10 @@ consteval sentence explain_device_collective() {
   constexpr bool pair = Kind != plan::collective_kind::broadcast && !requires(first each) { each.elements; };
   constexpr std::size_t result = pair ? 2 : 1;
   constexpr sentence wrong = explain_device_buffers<Arguments, result>();
-  if constexpr (wrong) {
+  constexpr bool takes_in_place = Kind == plan::collective_kind::all_reduce || Kind == plan::collective_kind::reduce;
+  if constexpr (is_device_in_place<first> && !takes_in_place) {
+    return Kind == plan::collective_kind::broadcast ? misplaced_in_place : refused_in_place;
+  } else if constexpr (wrong) {
     return wrong;
   } else if constexpr (plan::collective{Kind, 0}.reduces()) {
     return explain_device_operation_and_options<Kind, Arguments, result + 1, device_element_t<Arguments, result>>();

@@ -108,7 +108,7 @@ consteval sentence explain_explain() {
   } else if constexpr (lengths_of<collective>() == block_lengths::known_to_pairs) {
     return explain_options_to_explain<collective::collective, T, std::plus<>, Arguments, 2>();
   } else if constexpr (lengths_of<collective>() == block_lengths::known_to_all && !std::is_same_v<count, counts>) {
-    return "for all_gather_v and reduce_scatter_v, pass the lengths of the ranks' blocks after the collective: "
+    return "for a collective with counts, pass the lengths of the ranks' blocks after the collective: "
            "explain<float>(comm, all_gather_v, counts{lengths})";
   } else if constexpr (lengths_of<collective>() == block_lengths::equal && !std::is_convertible_v<count, std::size_t>) {
     return "pass the number of elements after the collective: explain<float>(comm, all_reduce, 1000)";

@@ -24,6 +24,14 @@
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
+/// The diagnosis of in_place(...) in another place than that of both buffers.
+inline constexpr const char* misplaced_in_place =
+    "in_place(buffer) replaces both in and out of all_reduce and reduce: pass it once, as in all_reduce(comm, "
+    "in_place(buffer)); pass in and out, or the one buffer, to other calls";
+
+/// The diagnosis of in_place(...) as the buffers of a call that has no such form.
+inline constexpr const char* refused_in_place = "only all_reduce and reduce take in_place(buffer): pass in and out";
+
 template <class T>
 struct is_in_place : std::false_type {};
 template <class T>
@@ -62,10 +70,7 @@ consteval sentence explain_stray() {
     return "the std::error_code must be the last argument, and no argument before it can be omitted: pass the "
            "operation, if any, and with(), as in (comm, in, out, std::plus<>{}, with(), code)";
   }
-  if (is_in_place<T>::value) {
-    return "in_place(buffer) replaces both in and out of all_reduce and reduce: pass it once, as in all_reduce(comm, "
-           "in_place(buffer)); pass in and out to other calls";
-  }
+  if (is_in_place<T>::value) return misplaced_in_place;
   return {};
 }
 
@@ -180,7 +185,7 @@ consteval sentence explain_place_of_options() {
   return {};
 }
 
-/// Checks the options at I of a call of `Family` on host buffers, and the arguments after them.
+/// Checks the options at `Index` of a call of `Family` on host buffers, and the arguments after them.
 template <class Family, class Arguments, std::size_t Index>
 consteval sentence explain_options() {
   using given = typename Arguments::template plain<Index>;
@@ -192,20 +197,20 @@ consteval sentence explain_options() {
   }
 }
 
-/// True if argument I is missing or is a `Wanted`.
+/// True if argument `Index` is missing or is a `Wanted`.
 template <class Arguments, std::size_t Index, class Wanted>
 inline constexpr bool is_or_missing =
     !Arguments::template has<Index> || std::is_same_v<typename Arguments::template plain<Index>, Wanted>;
 
-/// Checks argument I, the root, which can be omitted.
+/// Checks argument `Index`, the root, which can be omitted.
 template <class Arguments, std::size_t Index>
 consteval sentence explain_root() {
   if (!is_or_missing<Arguments, Index, root>) return "pass the root as hocket::root{0}, right before with(...)";
   return {};
 }
 
-/// Checks argument I, the operation on elements of `T`, which can be omitted, and the arguments after it: the root, if the
-/// collective has one, and the options.
+/// Checks argument `Index`, the operation on elements of `T`, which can be omitted, and the arguments after it: the root,
+/// if the collective has one, and the options.
 template <plan::collective_kind Kind, class Arguments, std::size_t Index, class T>
 consteval sentence explain_operation_and_options() {
   using given = typename Arguments::template plain<Index>;
@@ -234,7 +239,7 @@ consteval sentence explain_lifetime() {
   return {};
 }
 
-/// Checks that argument I, the lengths of blocks, is a `Wanted`.
+/// Checks that argument `Index`, the lengths of blocks, is a `Wanted`.
 template <class Arguments, std::size_t Index, class Wanted>
 consteval sentence explain_counts() {
   if (std::is_same_v<typename Arguments::template plain<Index>, Wanted>) return {};
@@ -246,7 +251,7 @@ consteval sentence explain_counts() {
          "after in and out: both must have a std::size_t for each rank";
 }
 
-/// Checks the arguments from I on against the types `First, Others...`.
+/// Checks the arguments from `Index` on against the types `First, Others...`.
 template <class Arguments, std::size_t Index, class First, class... Others>
 consteval sentence explain_all_counts() {
   if (constexpr sentence wrong = explain_counts<Arguments, Index, First>(); wrong) return wrong;

@@ -7,6 +7,7 @@
 /// asking the family, because most calls have no options.
 #pragma once
 
+#include <hocket/collective/host/algorithm_diagnostics.hpp>
 #include <hocket/collective/host/effective_operation.hpp>
 #include <hocket/core/call_end.hpp>
 #include <hocket/core/config.hpp>
@@ -59,14 +60,7 @@ inline constexpr bool names_algorithm =
 template <plan::collective_kind Kind, class Options>
 consteval sentence explain_algorithm() {
   if constexpr (names_algorithm<Options>) {
-    if (!has_algorithm<Kind, algorithm_of<Options>>) {
-      return "with(...): this collective has no such algorithm. all_reduce has ring, recursive_doubling, "
-             "halving_doubling, double_tree, one_shot, two_shot and push; reduce_scatter has ring, pairwise, "
-             "recursive_halving and direct; all_gather has ring, pairwise and direct; all_to_all has pairwise and "
-             "direct; "
-             "broadcast has binomial and direct; barrier has dissemination; all_gather_v, reduce_scatter_v and "
-             "all_to_all_v have the algorithms of the collectives without _v; all take algorithm(your_plan)";
-    }
+    if constexpr (!has_algorithm<Kind, algorithm_of<Options>>) return no_such_algorithm<Kind>.characters.data();
   }
   return {};
 }
@@ -122,16 +116,13 @@ template <plan::collective_kind Kind, class Effective, class T, class Options>
 consteval sentence explain_order() {
   if constexpr (names_algorithm<Options>) {
     constexpr plan::combination_order needed = weakest_order<Effective, T>();
-    if (order_of<Kind, algorithm_of<Options>>() <= needed) return {};
-    if (needed == plan::combination_order::fixed_tree) {
-      return "require(fixed_tree): this algorithm combines in another order than the fixed tree: all_reduce has "
-             "recursive_doubling, halving_doubling, one_shot, two_shot and push, reduce_scatter recursive_halving and "
-             "direct; use one of these, or pass no algorithm";
+    if constexpr (order_of<Kind, algorithm_of<Options>>() <= needed) {
+      return {};
+    } else if constexpr (needed == plan::combination_order::fixed_tree) {
+      return not_in_fixed_tree<Kind>.characters.data();
+    } else {
+      return not_in_rank_order<Kind>.characters.data();
     }
-    return "with(...): this algorithm combines operands in another order than that of the ranks, and the operation is "
-           "not known to be commutative: give it `static constexpr bool commutative = true`, or use an algorithm that "
-           "keeps rank order (all_reduce: recursive_doubling, halving_doubling, double_tree, one_shot, two_shot, push; "
-           "reduce_scatter: pairwise, recursive_halving, direct)";
   }
   return {};
 }

@@ -86,7 +86,7 @@ struct layer_arguments {
   }
 };
 
-/// Whether the arguments from I on are valid after the tensors of a call: options, and a call site.
+/// Whether the arguments from `Index` on are valid after the tensors of a call: options, and a call site.
 template <class Arguments, std::size_t Index>
 inline constexpr bool ends_at =
     (!Arguments::template has<Index> || call_options<typename Arguments::template plain<Index>>)&&(
