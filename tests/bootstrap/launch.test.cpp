@@ -6,8 +6,12 @@
 #include <stdexcept>
 #include <string>
 
+#include <sched.h>
+#include <unistd.h>
+
 #include "bootstrap/ranks.hpp"
 #include "support/catch.hpp"
+#include "support/namespaces.hpp"
 
 using namespace bootstrap_test;
 using bootstrap::connect_store;
@@ -419,6 +423,45 @@ TEST_CASE("spawn removes its directory, even if its ranks were killed") {
       "d=${HOCKET_STORE#dir://}; test -d $d || exit 5; mkdir -p $d/job/session; echo > $d/job/session/file; kill -9 $$";
   CHECK(spawn(2, {"sh", "-c", script}, options) == 128 + SIGKILL);
   CHECK(scratch.entries() == 0);
+}
+
+TEST_CASE("without a loopback interface, ranks meet in a directory for temporary files, or learn what is missing") {
+  if (!hocket_test::may_make_namespaces()) return hocket_test::skip_without_rights("a host without loopback interface");
+  const scratch_directory scratch;
+  const auto without_loopback = [&](const std::string& temporary, auto launch) {
+    return launched([&] {
+      if (::unshare(CLONE_NEWNET) != 0 || ::setenv("TMPDIR", temporary.c_str(), 1) != 0) return 9;
+      return launch();
+    });
+  };
+  const auto exchange_in_processes = [] {
+    return describe_failures(run_processes(3,
+                                           [](const world_description& world) {
+                                             auto store = connect_store(world, within(10s));
+                                             return bootstrap::exchange(store, "key", world.rank, 3,
+                                                                        blob_of(world.rank), within(10s)) == blobs_of(3)
+                                                        ? 0
+                                                        : 1;
+                                           }))
+                   .empty()
+               ? 0
+               : 1;
+  };
+  CHECK(without_loopback(scratch.path(), exchange_in_processes).exit_code == 0);
+  CHECK(without_loopback(scratch.path(), [] {
+          return spawn(2, {"sh", "-c", "test -d ${HOCKET_STORE#dir://}"}, quick());
+        }).exit_code == 0);
+  CHECK(scratch.entries() == 0);
+  const auto failed = without_loopback("/nowhere", exchange_in_processes);
+  CHECK(failed.exit_code == 125);
+  INFO(failed.output);
+  CHECK(failed.output.find("the loopback interface is down, and '/nowhere' is not writable") != std::string::npos);
+  const auto by_address = without_loopback(scratch.path(), [] {
+    bootstrap::tcp_store({1, 2, "127.0.0.1", 4444, "", -1}, within(50ms));
+    return 0;
+  });
+  INFO(by_address.output);
+  CHECK(by_address.output.find("the loopback interface is down: `ip link set lo up`") != std::string::npos);
 }
 
 TEST_CASE("the directory for spawn may be relative to the launcher's working directory") {

@@ -267,6 +267,31 @@ TEST_CASE("IPv6 addresses and host names work") {
   }
 }
 
+TEST_CASE("rank 0 opens no port for a host name that has no address, and names it at its deadline") {
+  tcp_place place(2);
+  place.close();
+  for (const char* const host : {"no-such-host.invalid", "300.1.1.1", "1:2:3"}) {
+    INFO(host);
+    bool was_open = false;
+    const auto outcomes = as_ranks({0, 1}, [&](int rank, outcome&) {
+      if (rank == 1) {  // watches
+        std::this_thread::sleep_for(100ms);
+        platform::file_descriptor socket;
+        was_open = !platform::connect_to("127.0.0.1", place.port(), within(1s), socket);
+        return;
+      }
+      auto how = place.options(rank);
+      how.host = host;
+      tcp_store store(how, within(300ms));
+    });
+    CHECK(!was_open);
+    CHECK(outcomes[0].cause.code == errc::bad_environment);
+    CHECK(contains(outcomes[0].cause.reason, std::string("cannot resolve host name '") + host + "'"));
+    CHECK(contains(outcomes[0].cause.reason, "set HOCKET_STORE"));
+    CHECK(outcomes[0].seconds.count() < 2);
+  }
+}
+
 TEST_CASE("the error about a port in use names the port and the variables to set") {
   const tcp_place other(1);
   try {

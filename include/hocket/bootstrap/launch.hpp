@@ -3,7 +3,8 @@
 /// Local processes as ranks, for examples, tests and benchmarks: `spawn` runs a command n times, `run_processes` runs a
 /// function in n forked processes. For several machines, use an existing launcher.
 ///
-/// The ranks find each other over TCP on this machine, or through files if `directory` is set. For TCP, the parent
+/// The ranks find each other over TCP on this machine, or through files if `directory` is set or the loopback interface is
+/// down. For TCP, the parent
 /// creates the listening socket before the first fork, and rank 0 inherits it (`HOCKET_STORE_FD`), so that no other
 /// program can take the port. The children are killed when the thread that started them ends. A launcher that is not
 /// killed leaves no zombie, file or socket behind; the next launch removes the directory of one that was killed: see
@@ -19,6 +20,7 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/directory.hpp>
+#include <hocket/core/platform/network_interface.hpp>
 #include <hocket/core/platform/socket.hpp>
 #include <hocket/core/text.hpp>
 
@@ -37,6 +39,7 @@
 #include <vector>
 
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 HOCKET_BEGIN_NAMESPACE
 
@@ -51,7 +54,8 @@ struct spawn_options {
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
   /// After this time all ranks are killed, and `spawn` returns 124, unless a rank had failed before. Default: no limit.
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
-  /// If set, the ranks meet in a new directory under this one instead of over TCP.
+  /// If set, the ranks meet in a new directory under this one instead of over TCP. If the loopback interface is down, they
+  /// meet in one under `TMPDIR`, or /tmp.
   std::string directory;
 };
 
@@ -73,6 +77,10 @@ class launch_rendezvous {
   explicit launch_rendezvous(const std::string& parent) : token_(platform::random_name()) {
     if (!parent.empty()) {
       directory_.emplace(parent, token_);
+      return;
+    }
+    if (!platform::reaches_loopback()) {
+      directory_.emplace(temporary_directory(), token_);
       return;
     }
     failure cause;
@@ -120,6 +128,17 @@ class launch_rendezvous {
   }
 
  private:
+  /// Returns where ranks can meet without the loopback interface.
+  static std::string temporary_directory() {
+    const char* const chosen = std::getenv("TMPDIR");
+    const std::string result = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+    if (::access(result.c_str(), W_OK | X_OK) != 0) {
+      raise(errc::bad_environment, hocket::detail::concat({"the loopback interface is down, and '", result,
+                                                           "' is not writable: `ip link set lo up`, or set TMPDIR"}));
+    }
+    return result;
+  }
+
   void report_failed_rank(std::size_t rank, std::size_t ranks) const {
     bootstrap::detail::hello greeting;
     greeting.rank = bootstrap::detail::encode_failed_rank(static_cast<std::int32_t>(rank));

@@ -3,7 +3,8 @@
 /// The default store: rank 0 serves the others over TCP. It needs no installation and one port, guarded by a token.
 ///
 /// Ranks may start in any order: ranks that start before rank 0 retry until their deadline. Rank 0 listens on all
-/// interfaces, unless the address is a loopback address. When rank 0's store ends, it ends for all ranks.
+/// interfaces, unless the address is a loopback address; not before its host name has an address. When rank 0's store
+/// ends, it ends for all ranks.
 #pragma once
 
 #include <hocket/bootstrap/store.hpp>
@@ -49,6 +50,25 @@ inline bool is_loopback(std::string_view host) noexcept {
   return host == "localhost" || host == "::1" || host.substr(0, 4) == "127.";
 }
 
+/// Waits until the host has an address: before, no rank could find the port. Fails with the limit.
+inline failure await_address(const tcp_store_options& options, const wait_limit& limit) {
+  if (options.listener >= 0 || is_loopback(options.host)) return {};
+  std::chrono::nanoseconds pause = std::chrono::milliseconds(5);
+  for (;;) {
+    platform::address_list found;
+    failure cause = platform::resolve(options.host, options.port, limit, found);
+    if (cause.code != errc::unreachable) return cause;
+    const failure end = platform::nap(pause, limit);
+    if (end.code == errc::aborted) return end;
+    if (end) {
+      hocket::detail::append(cause.reason, {": set HOCKET_STORE to a name or an address of rank 0's host"});
+      cause.code = make_error_code(errc::bad_environment);
+      return cause;
+    }
+    pause = std::min<std::chrono::nanoseconds>(pause * 2, std::chrono::milliseconds(250));
+  }
+}
+
 /// Opens the listening socket of rank 0.
 inline failure open_listener(const tcp_store_options& options, platform::file_descriptor& listener) {
   if (options.listener >= 0) {
@@ -83,12 +103,14 @@ inline failure open_listener(const tcp_store_options& options, platform::file_de
 /// server, so that the other ranks' waits fail with `aborted` too.
 class tcp_store {
  public:
-  /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken; `refused`: wrong token,
+  /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken, or the host has no address;
+  /// `refused`: wrong token,
   /// version or byte order; `mismatch`: two processes claim this rank, or the number of ranks differs; `timeout`;
   /// `aborted`: start-up was cancelled on this rank or `context.peer`.
   tcp_store(const tcp_store_options& options, const wait_limit& limit) : options_(options) {
     check();
     if (options_.rank == 0) {
+      if (failure cause = detail::await_address(options_, limit)) fail("connect", std::move(cause));
       platform::file_descriptor listener;
       if (failure cause = detail::open_listener(options_, listener)) fail("connect", same_rank_or(std::move(cause)));
       server_ = std::make_unique<detail::tcp_server>(std::move(listener), options_.ranks, options_.token,
@@ -226,6 +248,8 @@ class tcp_store {
       cause = platform::connect_to(self.get(), self.size, limit, socket_);
     } else {
       cause = platform::connect_to(options_.host, options_.port, limit, socket_);
+      if (cause.code == errc::unreachable && detail::is_loopback(options_.host) && !platform::reaches_loopback())
+        cause.reason += "; the loopback interface is down: `ip link set lo up`";
     }
     closed_ = platform::is_refused(cause);
     if (cause) return cause;

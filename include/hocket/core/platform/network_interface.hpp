@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/file_descriptor.hpp>
 
 #include <algorithm>
 #include <array>
@@ -73,6 +74,16 @@ inline ip_address remote_ip_address(int socket) noexcept {
   socklen_t size = sizeof found;
   auto* const place = reinterpret_cast<sockaddr*>(&found);
   return ::getpeername(socket, place, &size) == 0 ? ip_address_in(place) : ip_address();
+}
+
+/// Returns false if no packet can be sent to 127.0.0.1, because the loopback interface is down. Sends none.
+inline bool reaches_loopback() noexcept {
+  const file_descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(9);  // any port
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return !socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0;
 }
 
 /// One address of a network interface; an interface can have several.
