@@ -6,6 +6,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/file_size_limit.hpp>
 #include <hocket/core/platform/input_file.hpp>
 #include <hocket/core/text.hpp>
 
@@ -83,6 +84,10 @@ inline bool read_file(const std::string& path, std::vector<std::byte>& content) 
 inline failure write_file(const std::string& directory, const std::string& name, std::span<const std::byte> content) {
   const std::string temporary = hocket::detail::concat({directory, "/.new-", random_name()});
   const std::string path = directory + '/' + name;
+  if (failure cause = exceeds_file_size_limit(content.size())) {
+    cause.reason = hocket::detail::concat({"cannot write '", path, "': ", cause.reason});
+    return cause;
+  }
   file_descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const bool written = file && write_all(file.get(), content);
   file.reset();

@@ -10,6 +10,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/file_size_limit.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -64,6 +65,8 @@ class file_system {
   /// Writes some of `bytes`, or none if a signal arrives, at `offset`. A number of bytes that is no multiple of 4096 goes
   /// through the page cache, also in a file that was opened for direct access, and so does all that follows.
   virtual int write(int file, std::span<const std::byte> bytes, std::uint64_t offset, std::size_t& written) {
+    written = 0;
+    if (exceeds_file_size_limit(offset + bytes.size())) return EFBIG;
     if (bytes.size() % direct_access_bytes != 0) ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) & ~O_DIRECT);
     return counted(::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset)), written);
   }
