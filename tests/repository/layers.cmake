@@ -47,6 +47,7 @@ set(layers
     "gradient"
     "optimizer/rule"
     "optimizer"
+    "observe"
     "checkpoint"
 )
 

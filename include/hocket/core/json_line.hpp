@@ -6,6 +6,7 @@
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/core/utf8.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,22 +16,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace detail {
-
-/// Length in bytes of the well-formed UTF-8 character at the beginning of `text`; 0 if there is none.
-inline std::size_t length_of_character(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (byte(i) >> 6 != 2) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool beyond = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
-  return overlong || beyond ? 0 : length;
-}
 
 /// Returns `text` as a quoted JSON string. Bytes that are not valid UTF-8, such as text that was cut, become U+FFFD.
 HOCKET_COLD inline std::string json_text(std::string_view text) {
