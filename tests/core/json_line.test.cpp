@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,23 @@ TEST_CASE("a line of JSON is one object") {
   line.number("n", -5).text("t", "x\"").numbers("v", values).numbers("none", {});
   const std::string text = R"({"n":-5,"t":"x\"","v":[1,-2,3],"none":[])";
   CHECK(std::move(line).finish() == text + hocket::detail::checksum_field(text) + '\n');
+}
+
+TEST_CASE("numbers in JSON: as few digits as identify a double, and texts for those that JSON lacks") {
+  using hocket::detail::json_number;
+  const double infinite = std::numeric_limits<double>::infinity();
+  CHECK(json_number(0.1) == "0.1");
+  CHECK(json_number(-3) == "-3");
+  CHECK(json_number(1e300) == "1e+300");
+  CHECK(json_number(std::numeric_limits<double>::quiet_NaN()) == "\"NaN\"");
+  CHECK(json_number(infinite) == "\"Infinity\"");
+  CHECK(json_number(-infinite) == "\"-Infinity\"");
+}
+
+TEST_CASE("objects in JSON: names are escaped, and values may be objects") {
+  CHECK(json_line().object() == "{}");
+  CHECK(json_line().real("a \"b\"", 0.5).json("c", json_line().number("d", 1).object()).object() ==
+        R"({"a \"b\"":0.5,"c":{"d":1}})");
 }
 
 TEST_CASE("the checksum of a line covers all that precedes it") {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Metrics lose no update, whatever the number of threads, and the registry refuses what sinks could not write.
-#include <hocket/observe/registry.hpp>
-
+#include "observe/refusal.hpp"
 #include "support/catch.hpp"
+
+#include <hocket/observe/registry.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -16,17 +17,7 @@
 namespace {
 
 using namespace hocket::observe;
-
-/// Returns the reason of the error that `act` raises; empty if it raises none.
-std::string refusal_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const hocket::error& cause) {
-    CHECK(cause.code() == hocket::errc::invalid_argument);
-    return cause.reason();
-  }
-  return {};
-}
+using observe_test::refusal_of;
 
 void run_threads(int count, const std::function<void(int)>& body) {
   std::vector<std::thread> all;

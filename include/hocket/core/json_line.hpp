@@ -8,6 +8,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/core/utf8.hpp>
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +39,18 @@ HOCKET_COLD inline std::string json_text(std::string_view text) {
   return result += '"';
 }
 
+/// Returns `value` as JSON, with as few digits as identify it. JSON has no infinities and no NaN: they become "Infinity",
+/// "-Infinity" and "NaN", with quotes, as in the JSON form of protocol buffers.
+HOCKET_COLD inline std::string json_number(double value) {
+  char digits[32];
+  const std::string_view text(
+      digits, static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits));
+  // By the text, because std::isnan is always false under -ffast-math.
+  if (text.find("nan") != text.npos) return "\"NaN\"";
+  if (text.find("inf") != text.npos) return text.front() == '-' ? "\"-Infinity\"" : "\"Infinity\"";
+  return std::string(text);
+}
+
 /// Returns the last field of a line that begins with `text`: a checksum of `text`, and the end of the object.
 HOCKET_COLD inline std::string checksum_field(std::string_view text) {
   constexpr const char* digits = "0123456789abcdef";
@@ -55,23 +68,31 @@ HOCKET_COLD inline bool has_valid_checksum(std::string_view line) {
 
 class json_line {
  public:
-  HOCKET_COLD json_line& number(const char* name, std::int64_t value) { return raw(name, std::to_string(value)); }
-  HOCKET_COLD json_line& text(const char* name, std::string_view value) { return raw(name, json_text(value)); }
-  HOCKET_COLD json_line& numbers(const char* name, std::span<const int> values) {
+  HOCKET_COLD json_line& number(std::string_view name, std::int64_t value) { return json(name, std::to_string(value)); }
+  HOCKET_COLD json_line& real(std::string_view name, double value) { return json(name, json_number(value)); }
+  HOCKET_COLD json_line& text(std::string_view name, std::string_view value) { return json(name, json_text(value)); }
+  HOCKET_COLD json_line& numbers(std::string_view name, std::span<const int> values) {
     std::string list;
     for (const int each : values) append(list, {list.empty() ? "" : ",", each});
-    return raw(name, '[' + list + ']');
+    return json(name, '[' + list + ']');
   }
+
+  /// Adds a field whose value is JSON text.
+  HOCKET_COLD json_line& json(std::string_view name, std::string_view value) {
+    if (text_.size() > 1) text_ += ',';
+    text_ += json_text(name);
+    text_ += ':';
+    text_ += value;
+    return *this;
+  }
+
+  /// Returns the object.
+  HOCKET_COLD std::string object() const { return text_ + '}'; }
 
   /// Returns the line, which must have a field, with a checksum as its last field.
   HOCKET_COLD std::string finish() && { return (text_ += checksum_field(text_) + '\n'); }
 
  private:
-  json_line& raw(const char* name, const std::string& value) {
-    (((text_ += text_.size() > 1 ? ",\"" : "\"") += name) += "\":") += value;
-    return *this;
-  }
-
   std::string text_ = "{";
 };
 
