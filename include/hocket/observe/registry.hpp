@@ -14,12 +14,12 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/core/utf8.hpp>
 #include <hocket/observe/metric.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -115,7 +115,7 @@ HOCKET_COLD inline std::string problem_with(const labels& sorted) {
 HOCKET_COLD inline std::string problem_with(const std::vector<double>& bounds) {
   if (bounds.empty()) return "there are no bounds: a histogram needs at least one";
   for (std::size_t i = 0; i < bounds.size(); ++i) {
-    if (!std::isfinite(bounds[i]))
+    if (!hocket::detail::is_finite(bounds[i]))
       return hocket::detail::concat({"bound ", i, " is not finite; the bucket of greater values is added to those"});
     if (i > 0 && !(bounds[i] > bounds[i - 1]))
       return hocket::detail::concat({"bound ", i, " is not greater than bound ", i - 1, ": bounds must increase"});
