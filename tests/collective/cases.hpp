@@ -114,7 +114,7 @@ void check_cases(int ranks, const std::vector<call_case>& cases, const Op& op, P
       }
       trace steps;
       call(me, each.call, std::span<const T>(in), out,
-           hocket::with(hocket::algorithm(each.call.chosen), hocket::observe(steps.observer())));
+           hocket::with(hocket::algorithm(each.call.chosen), hocket::observe_steps(steps.observer())));
 
       const std::span<const T> found = out;
       me.check(same_bytes(found, std::span<const T>(output)),

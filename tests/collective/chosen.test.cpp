@@ -48,7 +48,7 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
         guarded<T> out(size, size % 3);
         trace steps;
         hocket::all_reduce(me.comm(), in.elements(), out.elements(), op,
-                           hocket::with(hocket::observe(steps.observer())));
+                           hocket::with(hocket::observe_steps(steps.observer())));
         me.check(same_bytes<T>(out.elements(), expected[0]),
                  [&] { return first_difference<T>(out.elements(), expected[0]); });
         me.check(in.intact() && out.intact(), "wrote outside the buffers");
@@ -65,7 +65,7 @@ void check_chosen(const std::vector<std::size_t>& sizes, const Op& op) {
 template <class Call>
 void check_named(thread_rank& me, const plan::any_algorithm& expected, std::size_t elements, Call call) {
   trace steps;
-  call(hocket::observe(steps.observer()));
+  call(hocket::observe_steps(steps.observer()));
   const std::string wrong = difference(steps.events(), {expected, me.size(), me.rank(), elements, sizeof(float)});
   me.check(wrong.empty(), wrong);
 }

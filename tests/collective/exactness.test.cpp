@@ -222,8 +222,9 @@ TEST_CASE("wire<bfloat16> halves the bytes of every step") {
   on_ranks(3, [](thread_rank& me) {
     std::vector<float> in(300, 1.0F), out(300);
     trace steps;
-    hocket::all_reduce(me.comm(), in, out, std::plus<>{},
-                       hocket::with(hocket::ring, hocket::wire<hocket::bfloat16>, hocket::observe(steps.observer())));
+    hocket::all_reduce(
+        me.comm(), in, out, std::plus<>{},
+        hocket::with(hocket::ring, hocket::wire<hocket::bfloat16>, hocket::observe_steps(steps.observer())));
     const std::string wrong = difference(steps.events(), {plan::ring_all_reduce{}, 3, me.rank(), 300, 2});
     me.check(wrong.empty(), wrong);
     me.check(out[7] == 3.0F, "wrong sum");

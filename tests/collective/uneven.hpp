@@ -154,7 +154,7 @@ void check_uneven(int ranks, const std::vector<plan::any_algorithm>& plans, cons
       trace steps;
       lengths counts = each.call.blocks;
       call(me, std::span<const T>(in), out, counts,
-           hocket::with(hocket::algorithm(each.call.chosen), hocket::observe(steps.observer())));
+           hocket::with(hocket::algorithm(each.call.chosen), hocket::observe_steps(steps.observer())));
 
       const std::span<const T> found = out;
       me.check(same_bytes(found, std::span<const T>(output)),

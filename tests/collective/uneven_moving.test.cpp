@@ -78,7 +78,7 @@ void check_all_to_all_v(int ranks) {
         trace steps;
         hocket::all_to_all_v(me.comm(), in.elements(), out.elements(), hocket::send_counts{sent},
                              hocket::receive_counts{received},
-                             hocket::with(hocket::algorithm(chosen), hocket::observe(steps.observer())));
+                             hocket::with(hocket::algorithm(chosen), hocket::observe_steps(steps.observer())));
         const std::span<const T> found = out.elements();
         me.check(same_bytes(found, std::span<const T>(expected)),
                  [&] { return first_difference(found, std::span<const T>(expected)); });

@@ -98,7 +98,7 @@ void check_own_plan(const hocket::communicator<Domain>& comm, findings& found) {
       [](void* context, const hocket::completed_step&) { ++*static_cast<int*>(context); }, &steps};
   std::vector<short> data(40, static_cast<short>(comm.rank() == 0 ? 6 : 0));
   hocket::broadcast(comm, data, hocket::root{0},
-                    hocket::with(hocket::algorithm(chain_broadcast{}), hocket::observe(counts)));
+                    hocket::with(hocket::algorithm(chain_broadcast{}), hocket::observe_steps(counts)));
   found.check(all_are(data, 6), "broadcast by a user-defined plan");
   found.check(steps == static_cast<int>(chain_broadcast::length(comm.size(), comm.rank(), 0)), "an observer");
 }

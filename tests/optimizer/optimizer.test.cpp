@@ -252,7 +252,7 @@ template <class Sharding, class When>
 double sent_bytes(thread_rank& me, const hocket::parameter_layout& layout, int microbatches, When when,
                   Sharding sharding) {
   hocket_test::trace trace;
-  const auto observed = hocket::with(hocket::ring, hocket::observe(trace.observer()));
+  const auto observed = hocket::with(hocket::ring, hocket::observe_steps(trace.observer()));
   const auto fetching = hocket::split(me.comm(), hocket::color{0}, hocket::key{me.rank()});
   auto gradients = hocket::gradients<float>(me.comm(), layout, when, sharding, observed);
   auto parameters = hocket::parameters<float>(fetching, layout, sharding, observed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records the engine's actions and compares them with the plan: `with(observe(trace.observer()))`.
+/// Records the engine's actions and compares them with the plan: `with(observe_steps(trace.observer()))`.
 #pragma once
 
 #include <hocket/engine/step_observer.hpp>

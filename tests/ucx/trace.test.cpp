@@ -21,7 +21,7 @@ template <class Call>
 void check_steps(const communicator& comm, findings& found, const hocket::plan::any_algorithm& plan, std::size_t size,
                  Call call) {
   trace steps;
-  call(hocket::with(hocket::algorithm(plan), hocket::observe(steps.observer())));
+  call(hocket::with(hocket::algorithm(plan), hocket::observe_steps(steps.observer())));
   hocket_test::traced_run run{plan, comm.size(), comm.rank(), size, sizeof(std::uint64_t)};
   const std::size_t limit = staging_limit(comm);
   if (plan.shape(comm.size()).peer_pointers && limit > 0) run.segment_elements = limit / sizeof(std::uint64_t);
@@ -96,7 +96,7 @@ TEST_CASE("short sums, which use a separate implementation, report the steps of 
           const auto in = vector_of(comm.rank(), 5);
           std::vector<std::uint64_t> out(5);
           trace steps;
-          hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::observe(steps.observer())));
+          hocket::all_reduce(comm, in, out, std::plus<>{}, hocket::with(hocket::observe_steps(steps.observer())));
           const std::string text = difference(
               steps.events(), {hocket::plan::push_all_reduce{}, comm.size(), comm.rank(), 5, sizeof(std::uint64_t)});
           found.expect(text.empty(), text);

@@ -193,7 +193,7 @@ consteval sentence explain_property() {
   if (duration_like<Value>) return "with(...): pass a duration as a timeout: with(timeout(5s))";
   if (!is_property_or_token<Value>) {
     return "with(...): not a property. Properties are algorithms (ring, two_shot, ...), timeout(...), wire<T>, "
-           "require(...), hint(...), observe(...) and stop tokens";
+           "require(...), hint(...), observe_steps(...) and stop tokens";
   }
   return {};
 }
@@ -217,7 +217,7 @@ consteval sentence explain_hint() {
   if constexpr (is_optional_property<Value>::value) {
     return "hint(hint(...)): the property is a hint already; call hint once";
   } else if constexpr (!is_property_or_token<Value>) {
-    return "hint(...): not a property; pass an algorithm, timeout(...), wire<T>, observe(...) or a stop token";
+    return "hint(...): not a property; pass an algorithm, timeout(...), wire<T>, observe_steps(...) or a stop token";
   } else if (is_one_of<typename property_of<Value>::kind, kind::exactness, kind::integrity>) {
     return "hint(require(...)): a requirement can't be a hint; pass require(...) where it must hold, and leave it out "
            "elsewhere";

@@ -44,7 +44,7 @@ TEST_CASE("a trace contains each step once, and both ends of each message") {
       auto comm = hocket::traced(me.comm());
       counted_steps& own = counted[static_cast<std::size_t>(me.rank())];
       std::vector<float> data(1000, 1.0F);
-      const auto seen = hocket::observe(own.observer());
+      const auto seen = hocket::observe_steps(own.observer());
       hocket::all_reduce(comm, hocket::in_place(data), std::plus<>{}, hocket::with(hocket::ring, seen));
       hocket::all_reduce(comm, hocket::in_place(data), std::plus<>{}, hocket::with(hocket::two_shot, seen));
       hocket::barrier(comm, hocket::with(seen));

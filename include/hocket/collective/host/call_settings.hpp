@@ -23,14 +23,14 @@
 
 HOCKET_BEGIN_NAMESPACE
 
-/// The option that `observe` returns: see core/options.hpp.
+/// The option that `observe_steps` returns: see core/options.hpp.
 struct observer_property {
   using kind = hocket::kind::observer;
   step_observer to;  ///< the function that receives completed actions
 };
 
 /// Option that calls `to.on_step` after each action of the call's plan on this rank: see engine/step_observer.hpp.
-constexpr observer_property observe(step_observer to) noexcept { return {to}; }
+constexpr observer_property observe_steps(step_observer to) noexcept { return {to}; }
 
 namespace detail {
 

@@ -159,7 +159,8 @@ struct move_options {
   static consteval sentence explain() {
     if (!has_only<Options, kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
       return "with(...): this operation combines nothing, so it takes only an algorithm, timeout(...), "
-             "require(checksummed), observe(...) and a stop token; wrap other properties in hint(...) to have them "
+             "require(checksummed), observe_steps(...) and a stop token; wrap other properties in hint(...) to have "
+             "them "
              "ignored";
     }
     return explain_algorithm<Kind, Options>();
@@ -184,7 +185,8 @@ struct reduction_options {
   static consteval sentence explain_properties() {
     if (!has_only<Options, kind::algorithm, kind::timeout, kind::stop, kind::wire, kind::observer, kind::exactness,
                   kind::integrity>) {
-      return "with(...): a reduction takes only an algorithm, timeout(...), wire<T>, require(...), observe(...) and a "
+      return "with(...): a reduction takes only an algorithm, timeout(...), wire<T>, require(...), observe_steps(...) "
+             "and a "
              "stop token; wrap other properties in hint(...) to have them ignored";
     }
     return first_of(

@@ -323,7 +323,7 @@ struct cross_entropy_forward {
              "be truncated, and complex numbers have no maximum";
     }
     if (!Options::template only<kind::algorithm, kind::timeout, kind::stop, kind::observer, kind::integrity>) {
-      return "a cross entropy accepts only an algorithm, timeout(...), a stop token, observe(...) and "
+      return "a cross entropy accepts only an algorithm, timeout(...), a stop token, observe_steps(...) and "
              "require(checksummed): remove the other options, because the type of its sums over ranks supports neither "
              "wire types nor exact sums";
     }
