@@ -4,8 +4,8 @@
 # link hocket::hocket.
 #
 # Marker lines in a source tell the build about it:
-#   // needs: ucx eigen      omitted if one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json,
-#                         nvtx
+#   // needs: ucx eigen      omitted if one of these is missing: ucx, prometheus, eigen, cli11, benchmark,
+#                         nlohmann_json, nvtx
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         matches the output of an example, or the first error of a misuse
 #   // alone: why            for a test that is not compiled together with others of its folder
@@ -62,6 +62,7 @@ endif()
 
 # For each word after `// needs:`, the target that it stands for, and the Debian package that contains it.
 set(hocket_need_target_ucx hocket::ucx)
+set(hocket_need_target_prometheus hocket::prometheus)
 set(hocket_need_target_eigen Eigen3::Eigen)
 set(hocket_need_target_cli11 CLI11::CLI11)
 set(hocket_need_target_benchmark benchmark::benchmark)
@@ -69,6 +70,7 @@ set(hocket_need_target_nlohmann_json nlohmann_json::nlohmann_json)
 set(hocket_need_target_catch2 Catch2::Catch2)
 set(hocket_need_target_nvtx hocket_nvtx)
 set(hocket_need_package_ucx libucx-dev)
+set(hocket_need_package_prometheus prometheus-cpp-dev)
 set(hocket_need_package_eigen libeigen3-dev)
 set(hocket_need_package_cli11 libcli11-dev)
 set(hocket_need_package_benchmark libbenchmark-dev)
@@ -175,6 +177,9 @@ endif()
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT TARGET hocket::ucx)
     set_property(GLOBAL APPEND PROPERTY hocket_left_out "everything over UCX (needs ${hocket_need_package_ucx})")
+  endif()
+  if(NOT TARGET hocket::prometheus)
+    set_property(GLOBAL APPEND PROPERTY hocket_left_out "the endpoint for Prometheus (needs ${hocket_need_package_prometheus})")
   endif()
   if(NOT HOCKET_NVCC)
     set_property(GLOBAL APPEND PROPERTY hocket_left_out "the CUDA parts (no nvcc on this machine)")

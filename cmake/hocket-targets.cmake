@@ -3,6 +3,7 @@
 # The library's targets for other projects:
 #   hocket::hocket  the headers, C++20, threads
 #   hocket::ucx     hocket::hocket and UCX, for <hocket/ucx.hpp>; exists only if UCX was found
+#   hocket::prometheus  hocket::hocket and prometheus-cpp, for <hocket/observe/prometheus.hpp>; exists only if that was found
 #   hocket::compiled, hocket::compiled_ucx: see hocket-compiled.cmake
 #
 # Every header is always installed: a program chooses parts by what it includes and links.
@@ -26,11 +27,14 @@ target_sources(
 target_compile_features(hocket INTERFACE cxx_std_20)
 target_link_libraries(hocket INTERFACE Threads::Threads)
 
-# The target always exists, so that the installed files do not depend on this machine; its public name exists only if UCX
-# was found.
+# These targets always exist, so that the installed files do not depend on this machine; their public names exist only if
+# their libraries were found.
 add_library(hocket_ucx INTERFACE)
 set_target_properties(hocket_ucx PROPERTIES EXPORT_NAME ucx)
 target_link_libraries(hocket_ucx INTERFACE hocket ucx::ucp ucx::ucs)
+add_library(hocket_prometheus INTERFACE)
+set_target_properties(hocket_prometheus PROPERTIES EXPORT_NAME prometheus)
+target_link_libraries(hocket_prometheus INTERFACE hocket prometheus-cpp::core prometheus-cpp::pull)
 
 if(HOCKET_WITH_UCX)
   include("${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake")
@@ -39,6 +43,16 @@ if(HOCKET_WITH_UCX)
   elseif(NOT HOCKET_WITH_UCX STREQUAL "AUTO")
     message(FATAL_ERROR "hocket: HOCKET_WITH_UCX is ${HOCKET_WITH_UCX}, but UCX was not found: install libucx-dev, "
                         "or add the folder of another UCX to CMAKE_PREFIX_PATH")
+  endif()
+endif()
+
+if(HOCKET_WITH_PROMETHEUS)
+  include("${CMAKE_CURRENT_LIST_DIR}/hocket-find-prometheus.cmake")
+  if(TARGET prometheus-cpp::pull)
+    add_library(hocket::prometheus ALIAS hocket_prometheus)
+  elseif(NOT HOCKET_WITH_PROMETHEUS STREQUAL "AUTO")
+    message(FATAL_ERROR "hocket: HOCKET_WITH_PROMETHEUS is ${HOCKET_WITH_PROMETHEUS}, but prometheus-cpp was not found: install "
+                        "prometheus-cpp-dev, or add the folder of another prometheus-cpp to CMAKE_PREFIX_PATH")
   endif()
 endif()
 

@@ -14,7 +14,7 @@ set(VCPKG_BUILD_TYPE release) # there are only headers
 vcpkg_cmake_configure(
   SOURCE_PATH "${source}"
   OPTIONS -DHOCKET_BUILD_TESTS=OFF -DHOCKET_BUILD_EXAMPLES=OFF -DHOCKET_BUILD_BENCHMARKS=OFF -DHOCKET_BUILD_TOOLS=OFF
-          -DHOCKET_WITH_UCX=OFF -DHOCKET_INSTALL_CMAKEDIR=share/hocket
+          -DHOCKET_WITH_UCX=OFF -DHOCKET_WITH_PROMETHEUS=OFF -DHOCKET_INSTALL_CMAKEDIR=share/hocket
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup()

@@ -199,10 +199,10 @@ class histogram {
   std::size_t bucket_of(double value) const noexcept {
     std::size_t first = 0;
     for (std::size_t left = bounds_.size(); left > 0;) {
-      const std::size_t half = left / 2;
-      const bool is_above = !(value <= bounds_[first + half]);
-      first = is_above ? first + half + 1 : first;
-      left = is_above ? left - half - 1 : half;
+      const std::size_t middle = left / 2;
+      const bool is_above = !(value <= bounds_[first + middle]);
+      first = is_above ? first + middle + 1 : first;
+      left = is_above ? left - middle - 1 : middle;
     }
     return first;
   }
