@@ -48,6 +48,7 @@ set(layers
     "optimizer/rule"
     "optimizer"
     "observe"
+    "data"
     "checkpoint"
 )
 
