@@ -36,9 +36,9 @@ struct positions {
   bool operator==(const positions&) const = default;
 };
 
-/// The part of each batch that belongs to one of `ranks` ranks. Parts are consecutive, in the order of ranks; their sizes
-/// differ by one at most. A rank gets nothing of a batch that has fewer samples than there are ranks; it must still take
-/// part in the collectives of the step.
+/// The part of each batch that belongs to one of `ranks` ranks. Parts are consecutive, in the order of ranks; their
+/// sizes differ by one at most. A rank gets nothing of a batch that has fewer samples than there are ranks; it must
+/// still take part in the collectives of the step.
 class share {
  public:
   /// Raises `invalid_argument` if `rank` is not one of 0 to `ranks - 1`.
