@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Files of samples: how they are opened, how little-endian numbers are read from them, and how damage is reported. The
+/// bytes come from outside: each number is checked before it is used.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/mapped_file.hpp>
+#include <hocket/core/text.hpp>
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+HOCKET_BEGIN_NAMESPACE
+namespace data {
+
+/// Something with numbered samples, from which a loader makes batches. `append` adds one sample to a batch; it may be
+/// called by several threads with different batches. `batch_type` has a default constructor and `clear`.
+template <class Source, class Sample = std::uint64_t>
+concept source = std::default_initializable<typename Source::batch_type> &&
+                 requires(const Source& from, const Sample& sample, typename Source::batch_type& to) {
+                   from.append(sample, to);
+                   to.clear();
+                 };
+
+namespace detail {
+
+static_assert(std::endian::native == std::endian::little, "files of samples are little-endian");
+
+/// The bytes of a file, with its name for errors.
+struct named_bytes {
+  std::string name;
+  std::span<const std::byte> bytes;
+};
+
+/// Raises an error that names the file and the offset of what is wrong.
+[[noreturn]] HOCKET_COLD inline void refuse(const named_bytes& file, std::uint64_t at, std::string_view reason) {
+  raise(errc::corrupted, hocket::detail::concat({"'", file.name, "' at byte ", at, ": ", reason}));
+}
+
+/// Maps a file, or raises an error that names it.
+inline platform::mapped_file map_file(const std::string& path) {
+  std::string problem;
+  platform::mapped_file file(path, problem);
+  if (!problem.empty()) raise(errc::system, hocket::detail::concat({"cannot map '", path, "': ", problem}));
+  return file;
+}
+
+/// Returns the number at `at`, which may be at any address; the bytes must be there.
+template <class Number>
+Number number_at(std::span<const std::byte> bytes, std::uint64_t at) noexcept {
+  Number result;
+  std::memcpy(&result, bytes.data() + at, sizeof result);
+  return result;
+}
+
+inline std::string_view text_of(std::span<const std::byte> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace detail
+}  // namespace data
+HOCKET_END_NAMESPACE
