@@ -40,9 +40,11 @@ struct named_bytes {
   std::span<const std::byte> bytes;
 };
 
-/// Raises an error that names the file and the offset of what is wrong.
-[[noreturn]] HOCKET_COLD inline void refuse(const named_bytes& file, std::uint64_t at, std::string_view reason) {
-  raise(errc::corrupted, hocket::detail::concat({"'", file.name, "' at byte ", at, ": ", reason}));
+/// Raises an error that names the file and the offset of what is wrong: `corrupted`, or `invalid_argument` for a file
+/// that is whole but not supported.
+[[noreturn]] HOCKET_COLD inline void refuse(const named_bytes& file, std::uint64_t at, std::string_view reason,
+                                            errc code = errc::corrupted) {
+  raise(code, hocket::detail::concat({"'", file.name, "' at byte ", at, ": ", reason}));
 }
 
 /// Maps a file, or raises an error that names it.

@@ -47,7 +47,8 @@ struct npy_header {
 
 namespace detail {
 
-/// Reads the header of a .npy file. Raises `corrupted` where it is wrong or not supported.
+/// Reads the header of a .npy file. Raises `corrupted` where it is wrong, and `invalid_argument` where it is not
+/// supported.
 class npy_reader {
  public:
   explicit npy_reader(const named_bytes& file) : file_(file) {}
@@ -82,6 +83,7 @@ class npy_reader {
   static constexpr std::size_t most_dimensions = 64;  // of NumPy
 
   [[noreturn]] void fail(std::string_view reason) const { refuse(file_, at_, reason); }
+  [[noreturn]] void not_supported(std::string_view reason) const { refuse(file_, at_, reason, errc::invalid_argument); }
 
   void read_keys() {
     bool has_type = false, has_order = false, has_shape = false;
@@ -104,7 +106,8 @@ class npy_reader {
     if (at_ != text_.size()) fail("the header continues after its end");
     if (!has_type || !has_order || !has_shape) fail("the header lacks descr, fortran_order or shape");
     if (is_fortran_ && result_.shape.size() > 1)
-      fail("the array is in Fortran order, in which rows are not together: save numpy.ascontiguousarray(array)");
+      not_supported(
+          "the array is in Fortran order, in which rows are not together: save numpy.ascontiguousarray(array)");
   }
 
   void skip_spaces() noexcept {
@@ -133,21 +136,21 @@ class npy_reader {
 
   void read_type() {
     skip_spaces();
-    if (at_ < text_.size() && text_[at_] == '[') fail("elements with fields are not supported");
+    if (at_ < text_.size() && text_[at_] == '[') not_supported("elements with fields are not supported");
     const std::string_view type = quoted();
     std::uint64_t bytes = 0;
     const char* const end = type.data() + type.size();
     const bool has_number = type.size() > 2 && std::from_chars(type.data() + 2, end, bytes).ptr == end;
     const char kind = has_number ? type[1] : '\0';
     if (has_number && type[0] == '>' && bytes > 1)
-      fail("the elements are big-endian: save array.astype(array.dtype.newbyteorder('<'))");
+      not_supported("the elements are big-endian: save array.astype(array.dtype.newbyteorder('<'))");
     const bool is_known = std::string_view("<>|=").find(has_number ? type[0] : 'x') != std::string_view::npos;
     const bool has_size = kind == 'b'   ? bytes == 1
                           : kind == 'f' ? bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16
                           : kind == 'c' ? bytes == 8 || bytes == 16 || bytes == 32
                                         : bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
     if (!is_known || !has_size || std::string_view("biufc").find(kind) == std::string_view::npos)
-      fail("the type of the elements is no number of a supported size, such as '<f4'");
+      not_supported("the type of the elements is no number of a supported size, such as '<f4'");
     result_.kind = kind;
     result_.element_bytes = bytes;
   }
@@ -209,8 +212,8 @@ constexpr char npy_kind() noexcept {
 
 }  // namespace detail
 
-/// Returns what the header of a .npy file states. Raises `corrupted`, with file and offset, if it is damaged, has
-/// elements that are not supported, or states more elements than the file has.
+/// Returns what the header of a .npy file states. Raises, with file and offset, `corrupted` if it is damaged or states
+/// more elements than the file has, and `invalid_argument` if the elements are not supported.
 inline npy_header read_npy_header(const detail::named_bytes& file) { return detail::npy_reader(file).read(); }
 
 /// A .npy file, mapped into memory. It must not become shorter while the object exists.
@@ -218,7 +221,7 @@ class npy_file {
  public:
   using batch_type = std::vector<std::byte>;  ///< the bytes of the rows
 
-  /// Raises `system` if the file can't be mapped, and `corrupted` as `read_npy_header`.
+  /// Raises `system` if the file can't be mapped, and as `read_npy_header`.
   explicit npy_file(const std::string& path)
       : file_(detail::map_file(path)), name_(path), header_(read_npy_header({path, file_.bytes()})),
         row_bytes_(header_.rows() == 0 ? 0 : header_.row_elements() * header_.element_bytes) {}

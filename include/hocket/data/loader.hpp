@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Loads the batches of a rank in the background, so that a training does not wait for storage.
+///
+/// @code
+/// const hocket::data::token_file file("train.bin");
+/// const auto samples = file.samples(1024);
+/// hocket::data::loader batches(hocket::data::order(samples.size(), seed), samples, hocket::data::share(comm),
+///                              {.batch = 512, .prefetch = 8}, from);
+/// for (auto& batch : batches.epoch()) {
+///   train(batch.samples);
+///   at = batches.cursor();  // for a checkpoint
+/// }
+/// @endcode
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/thread_name.hpp>
+#include <hocket/core/text.hpp>
+#include <hocket/data/input.hpp>
+#include <hocket/data/share.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace data {
+
+struct loader_options {
+  std::uint64_t batch = 1;   ///< samples of a batch over all ranks; must be equal on all ranks
+  std::size_t prefetch = 4;  ///< batches that may be ready before they are needed
+  std::size_t threads = 1;   ///< that load; more than one help if the source waits for storage
+  std::chrono::nanoseconds timeout = std::chrono::minutes(5);  ///< longest time that `next` waits for a batch
+};
+
+/// One rank's samples of a batch.
+template <class Samples>
+struct loaded_batch {
+  data::cursor at;    ///< where the batch begins
+  positions whole;    ///< positions of all ranks' samples
+  positions own;      ///< positions of this rank's samples, which may be none
+  Samples samples{};  ///< as the source has appended them, in the order of positions
+};
+
+/// How long the training and the loader waited for each other, since the loader was made.
+struct loader_times {
+  std::uint64_t batches = 0;                    ///< that `next` has returned
+  std::chrono::nanoseconds training_waited{0};  ///< in `next`, because a batch was not ready
+  std::chrono::nanoseconds loader_waited{0};    ///< by the loading threads together, because all batches were ready
+  std::chrono::nanoseconds loading{0};          ///< that the loading threads took to load batches
+};
+
+/// Loads batches in the background, and returns them in order. `Order` is an `order` or a `mixture`, of which the
+/// loader has a copy; the source must outlive the loader. Order, size of batches and first cursor must be equal on all
+/// ranks; then all ranks' batches together are the same for any number of ranks.
+///
+/// Memory: that of `prefetch + 1` batches of this rank, which are used again. `next`, `cursor` and `epoch` must be
+/// called by one thread at a time. The destructor ends the threads, which takes as long as the source needs for one
+/// sample.
+template <class Order, class Source>
+class loader {
+  using order_view = decltype(std::declval<const Order&>().epoch(0));
+  using sample_type = decltype(std::declval<order_view&>()[0]);
+
+ public:
+  static_assert(
+      source<Source, sample_type>,
+      "hocket: a loader needs a source with batch_type and append(sample, batch) for the samples of the order");
+  using batch_type = loaded_batch<typename Source::batch_type>;
+
+  /// Starts to load the batches from `from` on. Raises `invalid_argument` if the cursor is beyond the end of its epoch,
+  /// if there are no samples, or if an option is 0.
+  loader(Order order, const Source& from_source, const share& of, const loader_options& options = {},
+         const data::cursor& from = {})
+      : order_(std::move(order)), source_(from_source), share_(of), options_(valid(options)),
+        sizes_(order_.size(), options.batch), slots_(options.prefetch + 1), cursor_(sizes_.normal(from)),
+        next_to_load_(cursor_), ender_{*this} {
+    for (std::size_t i = 0; i < options.threads; ++i) threads_.emplace_back([this] { run(); });
+  }
+  loader(Order, const Source&&, const share&, const loader_options& = {}, const data::cursor& = {}) = delete;
+  loader(const loader&) = delete;
+  loader& operator=(const loader&) = delete;
+
+  /// Waits for the next batch and returns it; it is valid until the next call. Raises the error of a loading thread as
+  /// soon as there is one, also for a later batch, and then in each call; and `timeout` if a batch is not loaded in
+  /// time.
+  batch_type& next() {
+    std::unique_lock lock(mutex_);
+    released_ = delivered_;
+    room_.notify_all();
+    slot& wanted = slots_[static_cast<std::size_t>(delivered_ % slots_.size())];
+    if (!wanted.is_ready && !failure_) wait_for(wanted, lock);
+    if (failure_) std::rethrow_exception(failure_);
+    wanted.is_ready = false;
+    ++delivered_;
+    cursor_ = sizes_.after(cursor_);
+    return wanted.batch;
+  }
+
+  /// Returns where the batch after the last one begins: what a checkpoint must hold, after the step with that batch.
+  data::cursor cursor() const noexcept { return cursor_; }
+
+  /// The rest of the epoch of `cursor()`, for a range-based `for`, each batch as `next` returns it.
+  class epoch_range {
+   public:
+    class iterator {
+     public:
+      batch_type& operator*() const noexcept { return *now_; }
+      iterator& operator++() {
+        now_ = from_->cursor().epoch == now_->at.epoch ? &from_->next() : nullptr;
+        return *this;
+      }
+      bool operator==(std::default_sentinel_t) const noexcept { return now_ == nullptr; }
+
+     private:
+      friend class epoch_range;
+      explicit iterator(loader& from) : from_(&from), now_(&from.next()) {}
+      loader* from_;
+      batch_type* now_;
+    };
+
+    iterator begin() const { return iterator(from_); }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+   private:
+    friend class loader;
+    explicit epoch_range(loader& from) : from_(from) {}
+    loader& from_;
+  };
+  epoch_range epoch() noexcept { return epoch_range(*this); }
+
+  /// Returns how long each side has waited. May be called by any thread.
+  loader_times times() const {
+    const std::lock_guard lock(mutex_);
+    loader_times result = times_;
+    result.batches = delivered_;
+    return result;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  struct slot {
+    batch_type batch;
+    bool is_ready = false;
+  };
+
+  /// Ends the threads, also if the constructor fails.
+  struct thread_ender {
+    loader& of;
+    ~thread_ender() { of.end_threads(); }
+  };
+
+  static const loader_options& valid(const loader_options& options) {
+    const char* const zero = options.prefetch == 0 ? "prefetch" : options.threads == 0 ? "threads" : nullptr;
+    if (zero == nullptr) return options;
+    raise(errc::invalid_argument, hocket::detail::concat({"the option ", zero, " of a loader must be at least 1"}),
+          {.operation = "data::loader"});
+  }
+
+  void end_threads() {
+    {
+      const std::lock_guard lock(mutex_);
+      must_end_ = true;
+    }
+    room_.notify_all();
+    for (std::thread& each : threads_) each.join();
+  }
+
+  void wait_for(const slot& wanted, std::unique_lock<std::mutex>& lock) {
+    const auto begin = clock::now();
+    const bool in_time = ready_.wait_for(lock, options_.timeout, [&] { return wanted.is_ready || failure_; });
+    times_.training_waited += clock::now() - begin;
+    if (in_time) return;
+    raise(errc::timeout,
+          hocket::detail::concat({"the batch at position ", cursor_.position, " of epoch ", cursor_.epoch,
+                                  " was not loaded within ",
+                                  std::chrono::duration_cast<std::chrono::milliseconds>(options_.timeout).count(),
+                                  " ms: the source does not respond"}),
+          {.operation = "data::loader",
+           .rank = static_cast<int>(share_.rank()),
+           .ranks = static_cast<int>(share_.ranks())});
+  }
+
+  /// What each thread does.
+  void run() {
+    platform::name_this_thread("hocket-loader");
+    std::optional<epoch_of_thread> epoch;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto begin = clock::now();
+      room_.wait(lock, [&] { return must_end_ || failure_ || begun_ - released_ < slots_.size(); });
+      times_.loader_waited += clock::now() - begin;
+      if (must_end_ || failure_) return;
+      slot& to = slots_[static_cast<std::size_t>(begun_++ % slots_.size())];
+      const data::cursor at = next_to_load_;
+      next_to_load_ = sizes_.after(at);
+      lock.unlock();
+      const auto load_begin = clock::now();
+      const std::exception_ptr cause = load_or_fail(at, to.batch, epoch);
+      const auto took = clock::now() - load_begin;
+      lock.lock();
+      times_.loading += took;
+      if (cause && !failure_) failure_ = cause;
+      to.is_ready = !cause && !must_end_;
+      ready_.notify_all();
+      if (cause) room_.notify_all();  // the other threads end, too
+    }
+  }
+
+  struct epoch_of_thread {
+    std::uint64_t number;
+    order_view order;
+  };
+
+  std::exception_ptr load_or_fail(const data::cursor& at, batch_type& to, std::optional<epoch_of_thread>& epoch) {
+    std::uint64_t position = at.position;
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      load(at, to, epoch, position);
+    } catch (const error& cause) {
+      failure named = cause.cause();
+      named.reason = hocket::detail::concat({"position ", position, " of epoch ", at.epoch, ": ", named.reason});
+      return std::make_exception_ptr(error(std::move(named)));
+    } catch (...) {
+      return std::current_exception();
+    }
+#else
+    load(at, to, epoch, position);
+#endif
+    return nullptr;
+  }
+
+  void load(const data::cursor& at, batch_type& to, std::optional<epoch_of_thread>& epoch, std::uint64_t& position) {
+    if (!epoch || epoch->number != at.epoch) epoch.emplace(epoch_of_thread{at.epoch, order_.epoch(at.epoch)});
+    to.at = at;
+    to.whole = sizes_.at(at);
+    to.own = share_.of(to.whole);
+    to.samples.clear();
+    for (position = to.own.begin; position < to.own.end && !must_end_.load(std::memory_order_relaxed); ++position)
+      source_.append(epoch->order[position], to.samples);
+  }
+
+  const Order order_;
+  const Source& source_;
+  const share share_;
+  const loader_options options_;
+  const batch_sizes sizes_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable ready_;  ///< a batch is ready, or a thread has failed
+  std::condition_variable room_;   ///< a slot is free, or the threads must end
+  std::vector<slot> slots_;        ///< batch i of this object is in slot i modulo their number
+  data::cursor cursor_;            ///< of the consumer
+  data::cursor next_to_load_;
+  std::uint64_t begun_ = 0, delivered_ = 0, released_ = 0;  ///< numbers of batches
+  std::exception_ptr failure_;                              ///< the first one
+  loader_times times_;
+  std::atomic<bool> must_end_{false};
+  std::vector<std::thread> threads_;
+  thread_ender ender_;  // last, so that the threads end first
+};
+
+}  // namespace data
+HOCKET_END_NAMESPACE
