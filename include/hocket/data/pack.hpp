@@ -80,7 +80,7 @@ inline division pack_in_order(std::span<const std::uint64_t> lengths, std::uint6
 /// Packs sequences into as few packs as first fit finds, and at most as many as `pack_in_order`. Each pack has at most
 /// `budget` tokens. Raises `invalid_argument` if a sequence is longer. Equal arguments have the same result.
 ///
-/// Cost: time proportional to n log n, a quarter of a second for a million sequences; 16 bytes for each sequence.
+/// Cost: time proportional to n log n, half a second for a million sequences; 16 bytes for each sequence.
 inline division pack(std::span<const std::uint64_t> lengths, std::uint64_t budget) {
   division in_order = pack_in_order(lengths, budget);
   std::vector<std::size_t> order(lengths.size());
