@@ -6,6 +6,8 @@
 # Marker lines in a source tell the build about it:
 #   // needs: ucx eigen      omitted if one of these is missing: ucx, prometheus, eigen, cli11, benchmark,
 #                         nlohmann_json, nvtx
+#   // needs: ucx eigen      omitted if one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json,
+#                         nvtx, archive
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         matches the output of an example, or the first error of a misuse
 #   // alone: why            for a test that is not compiled together with others of its folder
@@ -50,6 +52,7 @@ find_package(benchmark QUIET)
 find_package(CLI11 QUIET)
 find_package(Eigen3 QUIET)
 find_package(nlohmann_json QUIET)
+find_package(LibArchive QUIET)
 
 # NVTX consists of CUDA headers only, which load the library through libdl.
 find_path(HOCKET_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS /usr/local/cuda/include ENV CUDA_PATH PATH_SUFFIXES include)
@@ -67,6 +70,7 @@ set(hocket_need_target_eigen Eigen3::Eigen)
 set(hocket_need_target_cli11 CLI11::CLI11)
 set(hocket_need_target_benchmark benchmark::benchmark)
 set(hocket_need_target_nlohmann_json nlohmann_json::nlohmann_json)
+set(hocket_need_target_archive LibArchive::LibArchive)
 set(hocket_need_target_catch2 Catch2::Catch2)
 set(hocket_need_target_nvtx hocket_nvtx)
 set(hocket_need_package_ucx libucx-dev)
@@ -75,6 +79,7 @@ set(hocket_need_package_eigen libeigen3-dev)
 set(hocket_need_package_cli11 libcli11-dev)
 set(hocket_need_package_benchmark libbenchmark-dev)
 set(hocket_need_package_nlohmann_json nlohmann-json3-dev)
+set(hocket_need_package_archive libarchive-dev)
 set(hocket_need_package_catch2 catch2)
 set(hocket_need_package_nvtx "the headers of CUDA")
 set(hocket_need_package_pkg_config pkg-config)

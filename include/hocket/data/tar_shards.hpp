@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Tar files of samples, as WebDataset has them, read by offset. `hocket-data index SHARD.tar` writes the index
+/// SHARD.tar.index that this needs; see data/tar_index.hpp.
+#pragma once
+
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/mapped_file.hpp>
+#include <hocket/core/text.hpp>
+#include <hocket/data/input.hpp>
+#include <hocket/data/tar_index.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace data {
+
+/// A file of a sample. Valid as long as the shards that it is from.
+struct sample_file {
+  std::string_view kind;
+  std::span<const std::byte> bytes;
+};
+
+/// A sample of a tar file.
+struct tar_sample {
+  std::string_view key;
+  std::vector<sample_file> files;  ///< in the order of the tar file
+
+  /// Returns the bytes of the file of this kind; none if there is no such file.
+  std::span<const std::byte> find(std::string_view kind) const noexcept {
+    for (const sample_file& each : files) {
+      if (each.kind == kind) return each.bytes;
+    }
+    return {};
+  }
+};
+
+/// Tar files, mapped into memory. They must not become shorter while the object exists. The samples of a file follow
+/// those of the file before.
+class tar_shards {
+ public:
+  using batch_type = std::vector<tar_sample>;
+
+  /// Opens the files with these names, and the index of each, which has the same name and ".index" after it. Raises
+  /// `system` if one of them can't be mapped, and `corrupted` if an index is damaged or belongs to another file.
+  explicit tar_shards(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      shards_.push_back(opened(path));
+      ends_.push_back(size() + shards_.back().index.samples.size());
+    }
+  }
+
+  /// Returns the number of samples.
+  std::uint64_t size() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
+
+  /// Returns the number of samples of each file, for `listed_shards`.
+  std::vector<std::uint64_t> sizes() const {
+    std::vector<std::uint64_t> result;
+    for (const shard& each : shards_) result.push_back(each.index.samples.size());
+    return result;
+  }
+
+  /// Returns a sample. Raises `invalid_argument` if there is no such sample.
+  tar_sample sample(std::uint64_t number) const {
+    if (number >= size())
+      raise(errc::invalid_argument,
+            hocket::detail::concat({"sample ", number, " is asked for, and there are ", size()}));
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), number);
+    const shard& in = shards_[static_cast<std::size_t>(end - ends_.begin())];
+    const indexed_sample& found = in.index.samples[static_cast<std::size_t>(number + in.index.samples.size() - *end)];
+    tar_sample result{found.key, {}};
+    for (const indexed_file& each : found.files)
+      result.files.push_back({each.kind, in.tar.bytes().subspan(each.at, each.bytes)});
+    return result;
+  }
+
+  /// Adds a sample to a batch. Raises as `sample`. Reads no file: that happens when its bytes are used.
+  void append(std::uint64_t number, batch_type& to) const { to.push_back(sample(number)); }
+
+ private:
+  struct shard {
+    platform::mapped_file tar;
+    tar_index index;
+  };
+
+  static shard opened(const std::string& path) {
+    shard result{detail::map_file(path), {}};
+    const std::string name = path + ".index";
+    const platform::mapped_file index = detail::map_file(name);
+    const std::string problem = read_tar_index(detail::text_of(index.bytes()), result.index);
+    if (!problem.empty()) raise(errc::corrupted, hocket::detail::concat({"'", name, "': ", problem}));
+    if (result.index.bytes != result.tar.bytes().size()) {
+      raise(errc::corrupted, hocket::detail::concat({"'", path, "' has ", result.tar.bytes().size(),
+                                                     " bytes, and its index is of a file of ", result.index.bytes,
+                                                     ": run hocket-data index again"}));
+    }
+    return result;
+  }
+
+  std::vector<shard> shards_;
+  std::vector<std::uint64_t> ends_;  ///< numbers of samples up to the end of each file
+};
+
+}  // namespace data
+HOCKET_END_NAMESPACE
