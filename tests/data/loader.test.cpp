@@ -3,6 +3,7 @@
 /// The loader: order, restarts, times of waiting, errors of its threads, and its end.
 #include <hocket/core/error.hpp>
 #include <hocket/data/loader.hpp>
+#include <hocket/data/mixed_sources.hpp>
 #include <hocket/data/mixture.hpp>
 #include <hocket/data/order.hpp>
 #include <hocket/data/share.hpp>
@@ -40,6 +41,11 @@ struct numbered_source {
   }
 };
 using numbers_source = numbered_source<std::uint64_t>;
+
+struct offset_source {
+  using batch_type = std::vector<std::uint64_t>;
+  void append(std::uint64_t sample, batch_type& to) const { to.push_back(1000 + sample); }
+};
 
 /// Runs `ranks` loaders for `steps` steps from `from` on, appends the samples of all ranks to `used`, and returns the
 /// cursor.
@@ -116,6 +122,23 @@ TEST_CASE("a mixture is loaded as it is computed") {
   for (const int ranks : {1, 3, 2, 17}) at = run_steps(tested, ranks, 10, 3, at, used);
   CHECK(at == cursor{0, 120});
   CHECK(std::equal(used.begin(), used.end(), expected.begin()));
+}
+
+TEST_CASE("sources of a mixture are read by their index") {
+  const numbers_source small;
+  const offset_source large;
+  const mixed_sources both(small, large);
+  const mixture order_of_both({order(5, 1), order(100, 2)}, std::vector<std::uint64_t>{1, 1}, 3);
+  loader tested(order_of_both, both, share(0, 1), {.batch = 20});
+  const auto& found = tested.next().samples;
+  auto positions = order_of_both.epoch();
+  REQUIRE(found.size() == 20);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const mixed_sample each = positions[i];
+    CHECK(found[i] == (each.source == 0 ? each.sample : 1000 + each.sample));
+  }
+  numbers_source::batch_type batch;
+  CHECK_THROWS_WITH(both.append({2, 0, 0}, batch), Catch::Contains("source 2 is asked for, and there are 2"));
 }
 
 TEST_CASE("an epoch ends with a smaller batch, and a rank may have no samples of it") {

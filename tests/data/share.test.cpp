@@ -2,6 +2,7 @@
 /// @file
 /// Batches and shares: all numbers of ranks use the same samples in the same order, also after restarts.
 #include <hocket/core/error.hpp>
+#include <hocket/data/mixture.hpp>
 #include <hocket/data/order.hpp>
 #include <hocket/data/share.hpp>
 
@@ -30,6 +31,28 @@ std::vector<std::uint64_t> used_by(int ranks, const positions& batch) {
   return used;
 }
 
+/// Continues at 1000 random positions, each with three batches of any size for any number of ranks.
+template <class Order, class Sample>
+void check_restarts(const Order& order, const std::vector<Sample>& expected) {
+  std::mt19937_64 random(1);
+  for (int restart = 0; restart < 1000; ++restart) {
+    const batch_sizes sizes(order.size(), 1 + random() % 40);
+    std::size_t next = static_cast<std::size_t>(random() % expected.size());
+    cursor at{next / order.size(), next % order.size()};
+    for (int step = 0; step < 3; ++step) {
+      const int ranks = 1 + static_cast<int>(random() % 17);
+      auto samples = order.epoch(at.epoch);
+      for (const std::uint64_t position : used_by(ranks, sizes.at(at))) {
+        if (next == expected.size()) break;
+        if (!(samples[position] == expected[next])) FAIL("position " << next << " in restart " << restart);
+        ++next;
+      }
+      at = sizes.after(at);
+      if (next < expected.size()) REQUIRE(at.epoch * order.size() + at.position == next);
+    }
+  }
+}
+
 struct two_numbers {
   int rank() const { return 3; }
   int size() const { return 5; }
@@ -54,29 +77,23 @@ TEST_CASE("ranks divide each batch without gap or repetition, and as evenly as p
 }
 
 TEST_CASE("any number of ranks uses the same samples, also when it changes at any position") {
-  constexpr std::uint64_t samples = 1009, batch = 32;
+  constexpr std::uint64_t samples = 1009;
   const hocket::data::order order(samples, 8);
-  const batch_sizes sizes(samples, batch);
   std::vector<std::uint64_t> expected;  // one rank, three epochs, without a restart
   for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
     for (std::uint64_t i = 0; i < samples; ++i) expected.push_back(order.epoch(epoch)[i]);
   }
-  std::mt19937_64 random(1);
-  for (int restart = 0; restart < 1000; ++restart) {
-    // The cursor that a run with another size of batches has left, at any position.
-    const std::uint64_t begin = random() % expected.size();
-    cursor at{begin / samples, begin % samples};
-    std::size_t next = static_cast<std::size_t>(begin);
-    for (int step = 0; step < 3 && next < expected.size(); ++step) {
-      const int ranks = 1 + static_cast<int>(random() % 17);
-      for (const std::uint64_t position : used_by(ranks, sizes.at(at))) {
-        if (order.epoch(at.epoch)[position] != expected[next]) FAIL("position " << next << " from " << begin);
-        ++next;
-      }
-      at = sizes.after(at);
-      if (at.epoch < 3) REQUIRE(at.epoch * samples + at.position == next);
-    }
-  }
+  check_restarts(order, expected);
+}
+
+TEST_CASE("any number of ranks uses the same samples of a mixture") {
+  hocket::data::mixture mixture({hocket::data::order(11, 8), hocket::data::order(500, 9)},
+                                std::vector<std::uint64_t>{1, 4}, 2);
+  mixture.change(1000, {2, 3});
+  std::vector<hocket::data::mixed_sample> expected;
+  auto positions = mixture.epoch();
+  for (std::uint64_t i = 0; i < 3000; ++i) expected.push_back(positions[i]);
+  check_restarts(mixture, expected);
 }
 
 TEST_CASE("an epoch has each position once, and its last batch is smaller") {
