@@ -5,9 +5,7 @@
 #
 # Marker lines in a source tell the build about it:
 #   // needs: ucx eigen      omitted if one of these is missing: ucx, prometheus, eigen, cli11, benchmark,
-#                         nlohmann_json, nvtx
-#   // needs: ucx eigen      omitted if one of these is missing: ucx, eigen, cli11, benchmark, nlohmann_json,
-#                         nvtx, archive
+#                         nlohmann_json, nvtx, archive
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         matches the output of an example, or the first error of a misuse
 #   // alone: why            for a test that is not compiled together with others of its folder
