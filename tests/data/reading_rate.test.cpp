@@ -38,7 +38,7 @@ TEST_CASE("samples of 8 KiB are read in random order at 0.8 of the rate of memcp
   const epoch_order order = hocket::data::order(samples, 1).epoch(0);
   std::vector<std::uint64_t> numbers;
   for (std::uint64_t i = 0; i < samples; ++i) numbers.push_back(order[i]);
-  const hocket::platform::mapped_file mapped = detail::map_file(scratch.path() + "/tokens");
+  const hocket::platform::mapped_file mapped = hocket::data::detail::map_file(scratch.path() + "/tokens");
 
   token_samples::batch_type batch;
   std::vector<std::byte> copies(per_batch * bytes);
@@ -47,7 +47,7 @@ TEST_CASE("samples of 8 KiB are read in random order at 0.8 of the rate of memcp
     const double reading = seconds_of([&] {
       for (std::size_t i = 0; i < samples; ++i) {
         if (i % per_batch == 0) batch.clear();
-        from.append(order[i], batch);
+        from.append(numbers[i], batch);
       }
     });
     const double copying = seconds_of([&] {
