@@ -123,6 +123,14 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--checkpoint-every", options.checkpoint_every, "steps between checkpoints")
       ->check(CLI::Range(1, 10'000'000));
   app.add_option("--resume", options.resume, "continue from the latest checkpoint in this folder, written on any mesh");
+  app.add_option("--data", training.data,
+                 "files of 16-bit tokens to train on instead of the first part of --text, each used once per epoch; "
+                 "FILE=3 has three times the weight of others")
+      ->type_name("FILE[=WEIGHT] ...");
+  app.add_option("--log", options.metrics.log, "folder for a log of each rank, of JSON lines: rank-0.jsonl");
+  app.add_option("--tensorboard", options.metrics.tensorboard, "folder for events that TensorBoard shows");
+  app.add_option("--prometheus", options.metrics.prometheus,
+                 "HOST:PORT at which Prometheus reads metrics of rank 0; rank 1 has the next port, and so on");
   app.add_option("--losses", options.losses, "file for the loss and gradient norm of each step");
 }
 
@@ -212,7 +220,8 @@ std::string computation_of(const CLI::App& app) {
   std::istringstream lines(app.config_to_str(true));
   for (std::string line; std::getline(lines, line);) {
     const std::string name = line.substr(0, line.find('='));
-    const auto names = {"checkpoint", "config", "losses", "out", "resume", "text"};
+    const auto names = {"checkpoint", "config",     "data",   "log",         "losses",
+                        "out",        "prometheus", "resume", "tensorboard", "text"};
     if (std::find(names.begin(), names.end(), name) == names.end()) kept += line + '\n';
   }
   return kept;
@@ -266,6 +275,7 @@ void check(const program_options& options) {
   if (training.loss_scale != 0 && !(training.loss_scale >= 1 && training.loss_scale <= hocket::loss_scale::largest)) {
     refuse("--loss-scale must be 0 for none, or at least 1 and at most 2^127, about 1.7e38, such as 65536");
   }
+  gpt::check(options.metrics);
   check_checkpoint(options);
   schedule_of(options);  // checks the rules of the schedule
   check_files(options);

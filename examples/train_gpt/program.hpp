@@ -3,6 +3,7 @@
 /// The options of the program, and the work of one of its ranks.
 #pragma once
 
+#include "run_metrics.hpp"
 #include "training.hpp"
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct program_options {
   bool must_learn = false;
   bool stop_on_nan = false;
   double seconds = 100;
+  metric_options metrics;
   training_options training;
 };
 

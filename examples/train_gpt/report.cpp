@@ -115,6 +115,8 @@ std::string html(const report& of) {
     page += "<tr><td>" + escaped(name) + "</td><td>" + escaped(value) + "</td></tr>\n";
   }
   page += "</table></div>\n<h2>Loss</h2>\n" + in_box(of.loss_svg);
+  page += "<h2>The run</h2>\n";
+  for (const std::string& each : of.run_svgs) page += in_box(each);
   page += "<h2>One step: planned above, measured below</h2>\n" + in_box(of.schedule_svg);
   page +=
       "<h2>Memory</h2>\n<p>Strong: stored between steps. Pale: maximum, including gathered data and data in transit. "

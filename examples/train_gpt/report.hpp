@@ -21,6 +21,7 @@ struct rank_memory {
 struct report {
   std::vector<std::pair<std::string, std::string>> facts;  ///< names and values, in order
   std::string loss_svg;
+  std::vector<std::string> run_svgs;  ///< how the training ran
   std::string schedule_svg;
   std::vector<rank_memory> memory;  ///< of each rank
   std::string sample;

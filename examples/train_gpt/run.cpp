@@ -66,6 +66,13 @@ std::size_t parameters_of(const model_shape& shape) {
   return count;
 }
 
+/// Returns the texts with commas between them.
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& each : texts) all += (all.empty() ? "" : ", ") + each;
+  return all;
+}
+
 /// Returns the configuration of the training as names and values.
 std::vector<std::pair<std::string, std::string>> facts_of(const program_options& options, std::size_t text_bytes,
                                                           const schedules::schedule& plan) {
@@ -78,6 +85,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const program_options&
   return {
       {"text", formatted("%s, %.1f KB, the last twentieth held out", options.text.c_str(),
                          static_cast<double>(text_bytes) / 1000)},
+      {"data", training.data.empty() ? "drawn from the text at random" : joined(training.data)},
       {"model",
        formatted("%zu parameters: %d layers, width %d, %d heads, context of %d bytes", parameters_of(training.shape),
                  training.shape.layers, training.shape.width, training.shape.heads, training.shape.context)},
@@ -260,7 +268,7 @@ bool ends_badly(const program_options& options, const step_record& last) {
 }
 
 std::vector<step_record> train(trainer& training, const program_options& options, const split_text& text, int first,
-                               progress_line* progress) {
+                               progress_line* progress, run_metrics& metrics) {
   std::vector<step_record> steps;
   const auto begin = std::chrono::steady_clock::now();
   // Some steps send gradients only after the backward pass, to compare.
@@ -273,6 +281,7 @@ std::vector<step_record> train(trainer& training, const program_options& options
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     steps.push_back(training.step(text.train, step, seconds > options.seconds, overlaps(step)));
     if (progress != nullptr) (*progress)(steps.back());
+    metrics.add(steps.back(), training.bytes(), training.peak_bytes());
     if (ends_badly(options, steps.back())) break;
     if ((step + 1) % options.checkpoint_every == 0) save(step + 1);
     if (steps.back().stop) break;
@@ -384,12 +393,15 @@ int run_rank(const program_options& options, const std::vector<std::uint8_t>& by
     if (first > 0) std::printf("continues after step %d of %s\n", first, options.resume.c_str());
   }
 
-  progress_line progress(options.training.steps, first,
-                         static_cast<double>(options.training.sequences) * options.training.shape.context);
+  const double bytes_per_step = static_cast<double>(options.training.sequences) * options.training.shape.context;
+  progress_line progress(options.training.steps, first, bytes_per_step);
+  run_metrics metrics(options.metrics, comm.rank(), comm.size(), first, options.training.steps, bytes_per_step,
+                      schedules::draw_text(plan));
   const traffic_by_use before = training.moved();
   const long long skipped_before = training.skipped();
-  const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr);
+  const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr, metrics);
   if (ends_badly(options, steps.back())) {  // all ranks know, and exit regularly
+    metrics.end("the gradient is not finite");
     std::fprintf(stderr,
                  "train_gpt: step %zu: the gradient is not finite, the loss is %g; a smaller --learning-rate may "
                  "help\n",
@@ -397,6 +409,8 @@ int run_rank(const program_options& options, const std::vector<std::uint8_t>& by
     return 1;
   }
   const traffic_by_use moved = training.moved() - before;
+  metrics.add(moved);
+  metrics.end("trained");
   double of_all[] = {moved.total() / static_cast<double>(steps.size()), training.predicted_traffic().total()};
   hocket::all_reduce(comm, hocket::in_place(std::span(of_all)));
   const schedules::timeline run = training.measured();
@@ -425,7 +439,8 @@ int run_rank(const program_options& options, const std::vector<std::uint8_t>& by
     const std::string curve = draw_loss_curve(steps, first, found.held_out, found.bigram);
     const auto path = [&](const char* name) { return path_in(options.out, name); };
     write_file(path(curve_file), curve);
-    write_file(path(report_file), html({facts, curve, draw_step(training.plan(), run), memory, found.sample}));
+    write_file(path(report_file), html({facts, curve, draw_run_curves(steps, first, bytes_per_step),
+                                        draw_step(training.plan(), run), memory, found.sample}));
     if (!options.losses.empty()) write_file(options.losses, losses_of(steps, first));
     std::printf("loss curve: %s\nreport:     %s\n%s\n", path(curve_file).c_str(), path(report_file).c_str(),
                 learned ? "The model beats the bigram model." : "The bigram model is still better.");

@@ -6,6 +6,7 @@
 #include "layer.hpp"
 #include "memory.hpp"
 #include "stage.hpp"
+#include "token_data.hpp"
 
 #include <hocket/checkpoint/store.hpp>
 #include <hocket/collective/all_gather_v.hpp>
@@ -52,6 +53,7 @@ struct trainer::parts {
         const hocket::plan::pipeline::schedule& schedule)
       : options(how), ranks(comm, {how.spread.data, how.spread.pipeline, how.spread.tensor}),
         sum(how.spread.tensor > 1 ? &ranks.along<"tp">() : nullptr, how.exact, how.spread.spread_rows) {
+    if (!how.data.empty()) data.emplace(how.data, how.shape.context, how.seed);
     if (how.loss_scale > 0) scale.emplace(hocket::loss_scale_options{.initial = how.loss_scale, .interval = 200});
     const range blocks = part_of(how.shape.heads, ranks.coordinate<"tp">(), how.spread.tensor);
     std::vector<std::pair<range, std::size_t>> of_stages;  // layers of a stage, and its first parameter
@@ -83,15 +85,20 @@ struct trainer::parts {
   int sequences_per_microbatch() const noexcept { return options.sequences / options.spread.parts(); }
 
   /// Returns this data-parallel rank's sequences in one pass of a step.
-  std::vector<microbatch> draw(byte_span text, int number, int pass) const {
-    const int per_microbatch = sequences_per_microbatch();
-    const int passes_before = ranks.coordinate<"dp">() * options.spread.passes + pass;
-    int next = passes_before * options.spread.microbatches * per_microbatch;
+  std::vector<microbatch> draw(byte_span text, int number, int pass) {
+    const int per_microbatch = sequences_per_microbatch(), per_pass = options.spread.microbatches * per_microbatch;
+    if (data && pass == 0) data->begin_step(number, options.sequences, ranks.coordinate<"dp">(), options.spread.data);
+    const int before = ranks.coordinate<"dp">() * options.spread.passes * per_pass;  // sequences of other ranks
+    int next = pass * per_pass;
     std::vector<microbatch> batch(static_cast<std::size_t>(options.spread.microbatches));
     for (microbatch& each : batch) {
-      for (int i = 0; i < per_microbatch; ++i) {
-        each.push_back(draw_sequence(text, 1, static_cast<std::size_t>(options.shape.context), options.seed,
-                                     static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(next++)));
+      for (int i = 0; i < per_microbatch; ++i, ++next) {
+        if (data) {
+          each.push_back(data->sequence(static_cast<std::size_t>(next)));
+        } else {
+          each.push_back(draw_sequence(text, 1, static_cast<std::size_t>(options.shape.context), options.seed,
+                                       static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(before + next)));
+        }
       }
     }
     return batch;
@@ -139,6 +146,7 @@ struct trainer::parts {
       now.add("loss scale: skipped steps", scale_state.skipped);
     }
     now.text = text_of(identity_of(options, scale ? scale->value() : 0));
+    now.text["data"] = data ? data->description() : "text";
     return now;
   }
 
@@ -164,8 +172,8 @@ struct trainer::parts {
     for (stage& each : stages) each.begin_step();
     for (int pass = 0; pass < options.spread.passes; ++pass) run_pass(text, number, pass, record);
     record.tensor_seconds = sum.seconds();
-    const step_found found =
-        memory->end_step(record.loss_scale, learning_rate_at(number, options.steps, options.learning_rate));
+    record.learning_rate = learning_rate_at(number, options.steps, options.learning_rate);
+    const step_found found = memory->end_step(record.loss_scale, record.learning_rate);
     if (scale) scale->update(found.finite);
     skipped += found.finite ? 0 : 1;
     const auto [loss, stops] = agree(stop);
@@ -202,6 +210,7 @@ struct trainer::parts {
   training_options options;
   mesh_type ranks;
   block_sum sum;
+  std::optional<token_data> data;  ///< none: the text
   std::optional<hocket::loss_scale> scale;
   std::vector<entry> entries;  ///< the parameters of this rank
   std::unique_ptr<training_memory> memory;
@@ -276,8 +285,13 @@ resumed trainer::resume(const std::string& folder) {
     parts& at = *parts_;
     hocket::checkpoint::store& saved = at.store_in(folder);
     hocket::checkpoint::state now = at.state();
+    const std::string data = now.text["data"];
     const auto found = saved.load_newest(now);
     if (!found) throw std::runtime_error("--resume: there is no checkpoint in '" + folder + '\'');
+    if (now.text["data"] != data) {
+      throw std::runtime_error("--resume: the checkpoint is of a training with other data: " + now.text["data"] +
+                               " (sequences and weights), not " + data + ": pass the same --data");
+    }
     if (at.scale) at.scale->restore(at.scale_state);
     return resumed{static_cast<int>(found->at.step), found->refused};
   });

@@ -50,6 +50,7 @@ struct training_options {
   double clip = 1;
   double weight_decay = 0.1;
   std::uint64_t seed = 1;
+  std::vector<std::string> data;  ///< files of tokens for training: see token_data.hpp; empty: the text
   bool exact = false;
   bool narrow = false;       ///< parameters in bfloat16, with a float copy in the optimizer's states
   bool narrow_wire = false;  ///< gradients are sent as bfloat16
@@ -65,6 +66,7 @@ struct step_record {
   bool finite = true;  ///< whether the gradient was finite on every rank; otherwise the step was skipped
   bool stop = false;   ///< whether any rank requested this step to be the last
   double loss_scale = 1;
+  double learning_rate = 0;
   bool overlapped = true;  ///< whether gradients were sent during the backward pass
   double seconds = 0;
   double gradient_seconds = 0;  ///< of them: waiting for gradients of other ranks, not hidden by the backward pass

@@ -87,7 +87,7 @@ SCRIPT
     [ "$(grep -o '>page: [^<]*' "$folder/dom" | xargs)" = ">page: $scheme at 1280 >page: $scheme at 390" ] ||
       complain "not $scheme at both widths: $(grep -o '>page: [^<]*' "$folder/dom")"
     pictures=$(grep -o 'picture: [0-9 ]* shapes<' "$folder/dom" || true)
-    [ "$(grep -c . <<<"$pictures")" = 6 ] || complain "not three pictures at each of two widths: $pictures"
+    [ "$(grep -c . <<<"$pictures")" = 16 ] || complain "not eight pictures at each of two widths: $pictures"
     while read -r _ width height shapes _; do
       if [ "${width:-0}" -lt 300 ] || [ "${height:-0}" -lt 50 ] || [ "${shapes:-0}" -lt 8 ]; then
         complain "a picture is empty: $width by $height, $shapes shapes"

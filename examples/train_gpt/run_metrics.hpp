@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a rank shows of a training while it runs: a log of JSON lines, events for TensorBoard, an endpoint for Prometheus.
+#pragma once
+
+#include "training.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace gpt {
+
+struct metric_options {
+  std::string log;          ///< folder for a log of each rank; empty: none
+  std::string tensorboard;  ///< folder of rank 0's events; empty: none
+  std::string prometheus;   ///< "HOST:PORT", to whose port each rank adds its number; empty: none
+};
+
+/// Throws if an endpoint is wanted, and the program was built without prometheus-cpp.
+void check(const metric_options& options);
+
+class run_metrics {
+ public:
+  /// @param taken number of steps taken before
+  /// @param steps number of the last step
+  /// @param bytes_per_step number of bytes that all ranks together predict in a step
+  /// @param schedule a drawing of the pipeline's schedule, as text
+  run_metrics(const metric_options& options, int rank, int ranks, int taken, int steps, double bytes_per_step,
+              const std::string& schedule);
+  ~run_metrics();
+
+  /// Shows a step. `stored` and `peak` are bytes of parameters, gradients and states on this rank.
+  void add(const step_record& step, std::size_t stored, std::size_t peak);
+  /// Shows the traffic of this rank.
+  void add(const traffic_by_use& moved);
+  /// States that the training has ended.
+  void end(const std::string& status);
+
+ private:
+  struct parts;
+  std::unique_ptr<parts> parts_;  ///< null if nothing is shown
+};
+
+}  // namespace gpt
