@@ -26,7 +26,7 @@ template <>
 struct host_reduction<plan::collective_kind::all_reduce, blocking> {
   template <class Domain, class T, class Op, class Options>
   static outcome run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
-                     const Options& options, const std::source_location& site) {
+                     int /*root*/, const Options& options, const std::source_location& site) {
     constexpr auto all_reduce_kind = plan::collective_kind::all_reduce;
     constexpr bool can_be_pushed = !compares_first && !reduction<Op, T>::prepares &&
                                    !Options::template has<kind::algorithm> && !Options::template has<kind::integrity> &&

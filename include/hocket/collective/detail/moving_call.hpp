@@ -35,6 +35,18 @@ HOCKET_NO_INLINE auto run_move(const communicator<Domain>& comm, std::span<const
   return How::template run<Kind>(comm, call, options, site);
 }
 
+/// Runs a call on buffers in host or device memory that only moves elements; `root` matters if the collective has one.
+template <plan::collective_kind Kind, class How, class Domain, class In, class Out, class Options, class... Counts>
+auto run_moved_pair(const communicator<Domain>& comm, In& in, Out& out, int root, const Options& options,
+                    const std::source_location& site, const Counts&... lengths) {
+  if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
+    return device_calls<typename Out::space>::template move<Kind, How, lengths_by<Counts...>>(
+        comm, in, out, root, options, site, blocks_of(lengths...));
+  } else {
+    return run_move<Kind, How>(comm, as_input(in), as_output(out), root, options, site, lengths...);
+  }
+}
+
 /// Buffers and options of a collective that moves elements from `In` to `Out`.
 template <class In, class Out, plan::collective_kind Kind, class How, class Options>
 concept moved_pair = buffer_pair<In, Out, How, Options> && accepted_with<Options, move_options<Kind>, Out>;
@@ -59,26 +71,14 @@ struct moving {
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, in, out, options, site, lengths...));
+      return How::give(run_moved_pair<Kind, How>(comm, in, out, 0, options, site, lengths...));
     }
     template <class Domain, class In, class Out, call_options Options>
       requires How::blocks && moved_pair<In, Out, Kind, How, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, in, out, options, site, lengths...).code();
-    }
-
-   private:
-    template <class Domain, class In, class Out, class Options, class... Lengths>
-    static auto run(const communicator<Domain>& comm, In& in, Out& out, const Options& options,
-                    const std::source_location& site, const Lengths&... lengths) {
-      if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-        return device_calls<typename Out::space>::template move<Kind, How, block_lengths>(comm, in, out, 0, options,
-                                                                                          site, blocks_of(lengths...));
-      } else {
-        return run_move<Kind, How>(comm, as_input(in), as_output(out), 0, options, site, lengths...);
-      }
+      code = run_moved_pair<Kind, How>(comm, in, out, 0, options, site, lengths...).code();
     }
   };
 };
@@ -98,26 +98,14 @@ struct rooted_moving {
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     root at = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, in, out, at, options, site, lengths...));
+      return How::give(run_moved_pair<Kind, How>(comm, in, out, at.rank, options, site, lengths...));
     }
     template <class Domain, class In, class Out, call_options Options>
       requires How::blocks && moved_pair<In, Out, Kind, How, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, root at,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, in, out, at, options, site, lengths...).code();
-    }
-
-   private:
-    template <class Domain, class In, class Out, class Options, class... Lengths>
-    static auto run(const communicator<Domain>& comm, In& in, Out& out, root at, const Options& options,
-                    const std::source_location& site, const Lengths&... lengths) {
-      if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-        return device_calls<typename Out::space>::template move<Kind, How, block_lengths>(
-            comm, in, out, at.rank, options, site, blocks_of(lengths...));
-      } else {
-        return run_move<Kind, How>(comm, as_input(in), as_output(out), at.rank, options, site, lengths...);
-      }
+      code = run_moved_pair<Kind, How>(comm, in, out, at.rank, options, site, lengths...).code();
     }
   };
 };

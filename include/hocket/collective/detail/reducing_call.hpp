@@ -39,9 +39,9 @@ HOCKET_NO_INLINE auto run_reduction(const communicator<Domain>& comm, std::span<
 template <plan::collective_kind Kind, class How>
 struct host_reduction {
   template <class Domain, class T, class Op, class Options, class... Counts>
-  static auto run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op,
+  static auto run(const communicator<Domain>& comm, std::span<const T> in, std::span<T> out, const Op& op, int root,
                   const Options& options, const std::source_location& site, const Counts&... lengths) {
-    return run_reduction<Kind, How>(comm, in, out, op, 0, options, site, lengths...);
+    return run_reduction<Kind, How>(comm, in, out, op, root, options, site, lengths...);
   }
 };
 
@@ -70,17 +70,19 @@ template <class Buffer, plan::collective_kind Kind, class Op, class Options>
 concept reduced_in_place = in_place_argument<Buffer, Options> && reduction_for<Op, element_in_place_t<Buffer>> &&
                            accepted_with<Options, reduction_options<Kind, Op, element_in_place_t<Buffer>>, Buffer>;
 
-/// Runs a reduction of host or device memory.
-template <plan::collective_kind Kind, class How, class Domain, class In, class Out, class Op, class Options>
-auto run_rooted_reduction(const communicator<Domain>& comm, In& in, Out& out, const Op& op, root to,
-                          const Options& options, const std::source_location& site) {
+/// Runs a reduction of host or device memory; `root` matters if the collective has one.
+template <plan::collective_kind Kind, class How, class Domain, class In, class Out, class Op, class Options,
+          class... Counts>
+auto run_reduced_pair(const communicator<Domain>& comm, In& in, Out& out, const Op& op, int root,
+                      const Options& options, const std::source_location& site, const Counts&... lengths) {
   if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-    return device_calls<typename Out::space>::template reduce<Kind, How, block_lengths::equal>(
-        comm, in, out, op, to.rank, options, site, block_counts());
+    return device_calls<typename Out::space>::template reduce<Kind, How, lengths_by<Counts...>>(
+        comm, in, out, op, root, options, site, blocks_of(lengths...));
   } else {
     using element_type = element_type_t<Out>;
     const auto effective = effective_operation<Op, element_type>(op, options);
-    return run_reduction<Kind, How>(comm, as_input(in), as_output(out), effective, to.rank, options, site);
+    return host_reduction<Kind, How>::run(comm, as_input(in), as_output(out), effective, root, options, site,
+                                          lengths...);
   }
 }
 
@@ -98,14 +100,14 @@ struct rooted_reducing {
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, const Op& op = {},
                                     root to = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run_rooted_reduction<Kind, How>(comm, in, out, op, to, options, site));
+      return How::give(run_reduced_pair<Kind, How>(comm, in, out, op, to.rank, options, site));
     }
     template <class Domain, class In, class Out, class Op, call_options Options>
       requires How::blocks && reduced_pair<In, Out, Kind, How, Op, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, const Op& op, root to, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run_rooted_reduction<Kind, How>(comm, in, out, op, to, options, site).code();
+      code = run_reduced_pair<Kind, How>(comm, in, out, op, to.rank, options, site).code();
     }
 
     template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
@@ -113,14 +115,14 @@ struct rooted_reducing {
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {}, root to = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run_rooted_reduction<Kind, How>(comm, buffer.elements, buffer.elements, op, to, options, site));
+      return How::give(run_reduced_pair<Kind, How>(comm, buffer.elements, buffer.elements, op, to.rank, options, site));
     }
     template <class Domain, class Buffer, class Op, call_options Options>
       requires How::blocks && reduced_in_place<Buffer, Kind, Op, Options>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, root to, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run_rooted_reduction<Kind, How>(comm, buffer.elements, buffer.elements, op, to, options, site).code();
+      code = run_reduced_pair<Kind, How>(comm, buffer.elements, buffer.elements, op, to.rank, options, site).code();
     }
   };
 };
@@ -142,14 +144,14 @@ struct reducing {
     typename How::result operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths,
                                     const Op& op = {}, const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, in, out, op, options, site, lengths...));
+      return How::give(run_reduced_pair<Kind, How>(comm, in, out, op, 0, options, site, lengths...));
     }
     template <class Domain, class In, class Out, class Op, call_options Options>
       requires How::blocks && reduced_pair<In, Out, Kind, How, Op, Options>
     void operator()(const communicator<Domain>& comm, In&& in, Out&& out, Counts... lengths, const Op& op,
                     const Options& options, std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, in, out, op, options, site, lengths...).code();
+      code = run_reduced_pair<Kind, How>(comm, in, out, op, 0, options, site, lengths...).code();
     }
 
     template <class Domain, class Buffer, class Op = std::plus<>, call_options Options = options<>>
@@ -157,28 +159,14 @@ struct reducing {
     typename How::result operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op = {},
                                     const Options& options = {},
                                     const std::source_location& site = std::source_location::current()) const {
-      return How::give(run(comm, buffer.elements, buffer.elements, op, options, site));
+      return How::give(run_reduced_pair<Kind, How>(comm, buffer.elements, buffer.elements, op, 0, options, site));
     }
     template <class Domain, class Buffer, class Op, call_options Options>
       requires How::blocks && has_in_place && reduced_in_place<Buffer, Kind, Op, Options>
     void operator()(const communicator<Domain>& comm, Buffer&& buffer, const Op& op, const Options& options,
                     std::error_code& code,
                     const std::source_location& site = std::source_location::current()) const noexcept {
-      code = run(comm, buffer.elements, buffer.elements, op, options, site).code();
-    }
-
-   private:
-    template <class Domain, class In, class Out, class Op, class Options, class... Lengths>
-    static auto run(const communicator<Domain>& comm, In& in, Out& out, const Op& op, const Options& options,
-                    const std::source_location& site, const Lengths&... lengths) {
-      if constexpr (is_device_buffer<std::remove_const_t<Out>>) {
-        return device_calls<typename Out::space>::template reduce<Kind, How, block_lengths>(
-            comm, in, out, op, 0, options, site, blocks_of(lengths...));
-      } else {
-        using element_type = element_type_t<Out>;
-        const auto effective = effective_operation<Op, element_type>(op, options);
-        return host_reduction<Kind, How>::run(comm, as_input(in), as_output(out), effective, options, site, lengths...);
-      }
+      code = run_reduced_pair<Kind, How>(comm, buffer.elements, buffer.elements, op, 0, options, site).code();
     }
   };
 };
