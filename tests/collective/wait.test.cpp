@@ -2,15 +2,14 @@
 //
 // wait_all and wait_any drive all operations, whatever the order in which ranks list them.
 #include "collective/cases.hpp"
+#include "support/held_call.hpp"
 
 #include <hocket/collective/all_reduce.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/collective/recv.hpp>
 #include <hocket/collective/send.hpp>
 #include <hocket/core/wait.hpp>
-#include <hocket/group/split.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <set>
@@ -34,30 +33,6 @@ struct small_sum {
 hocket::request start_sum(const hocket::local::communicator& comm, small_sum& of) {
   return hocket::all_reduce_async(comm, std::span<const int>(&of.in, 1), std::span<int>(&of.out, 1));
 }
-
-/// Communicators with the members of `comm`.
-std::vector<hocket::local::communicator> copies_of(const hocket::local::communicator& comm, int count) {
-  std::vector<hocket::local::communicator> all;
-  for (int i = 0; i < count; ++i) all.push_back(hocket::split(comm, hocket::color{0}, hocket::key{comm.rank()}));
-  return all;
-}
-
-/// A sum that stays in the call of one rank until it may continue.
-struct gate {
-  std::atomic<bool> entered{false};
-  std::atomic<bool> is_open{false};
-};
-struct gated_plus {
-  gate* at;  ///< null: does not wait
-
-  int operator()(int a, int b) const {
-    if (at != nullptr) {
-      at->entered = true;
-      while (!at->is_open) std::this_thread::yield();
-    }
-    return a + b;
-  }
-};
 
 }  // namespace
 
@@ -248,15 +223,15 @@ TEST_CASE("while another thread uses a communicator, wait_all and wait_any refus
     std::vector<small_sum> sums{{1}, {2}};
     std::vector<hocket::request> requests;
     for (std::size_t i = 0; i < comms.size(); ++i) requests.push_back(start_sum(comms[i], sums[i]));
-    gate entrance;
+    held_call held;
     const int one = 1;
     int two = 0;
-    const auto use = [&](gate* at) {
-      hocket::all_reduce(comms[0], std::span(&one, 1), std::span(&two, 1), gated_plus{at});
+    const auto use = [&](held_call* by) {
+      hocket::all_reduce(comms[0], std::span(&one, 1), std::span(&two, 1), held_plus{by});
     };
     if (me.rank() == 0) {
-      std::thread user([&] { use(&entrance); });
-      while (!entrance.entered) std::this_thread::yield();
+      std::thread user([&] { use(&held); });
+      while (!held.entered) std::this_thread::yield();
       std::error_code code;
       hocket::wait_all(requests, code);
       me.check(code == hocket::errc::concurrent_use, "the code of wait_all");
@@ -266,7 +241,7 @@ TEST_CASE("while another thread uses a communicator, wait_all and wait_any refus
       me.expect(hocket::errc::concurrent_use, [&] { hocket::wait_any(requests); });
       me.check(hocket::wait_any(requests, code) == 0 && code == hocket::errc::concurrent_use, "the code of wait_any");
       me.check(!requests[0].is_empty() && requests[1].is_empty(), "the refused request has changed");
-      entrance.is_open = true;
+      held.may_end = true;
       user.join();
     } else {
       use(nullptr);

@@ -3,12 +3,12 @@
 /// wait_all and wait_any for operations between processes, also of communicators that are destroyed, used by another
 /// thread, or lose a rank.
 #include "support/catch.hpp"
+#include "support/held_call.hpp"
 #include "ucx/ranks.hpp"
 
 #include <hocket/core/wait.hpp>
 #include <hocket/group/split.hpp>
 
-#include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +25,9 @@ namespace {
 
 using namespace ucx_test;
 using hocket::errc;
+using hocket_test::copies_of;
+using hocket_test::held_call;
+using hocket_test::held_plus;
 
 constexpr route routes_to_wait[] = {shared_memory, network};
 constexpr int killed_rank = 2;
@@ -51,29 +54,6 @@ struct sums_in_flight {
   std::vector<hocket::request> requests;  ///< destroyed before their buffers
 };
 
-std::vector<communicator> copies(const communicator& comm, int count) {
-  std::vector<communicator> all;
-  for (int i = 0; i < count; ++i) all.push_back(hocket::split(comm, hocket::color{0}, hocket::key{comm.rank()}));
-  return all;
-}
-
-/// An addition that stays in the call of one rank until it may continue.
-struct held_call {
-  std::atomic<bool> entered{false};
-  std::atomic<bool> may_end{false};
-};
-struct held_plus {
-  held_call* held;  ///< null: is not held
-
-  int operator()(int a, int b) const {
-    if (held != nullptr) {
-      held->entered = true;
-      while (!held->may_end) std::this_thread::yield();
-    }
-    return a + b;
-  }
-};
-
 }  // namespace
 
 TEST_CASE("between processes, wait_all and wait_any end operations in an order of each rank's own") {
@@ -82,7 +62,7 @@ TEST_CASE("between processes, wait_all and wait_any end operations in an order o
             for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{40'000}}) {
               sums_in_flight sums(comm, size);
               {
-                const auto comms = copies(comm, 3);  // destroyed before the wait
+                const auto comms = copies_of(comm, 3);  // destroyed before the wait
                 for (std::size_t i = 0; i < comms.size(); ++i)
                   sums.start(comms[(i + static_cast<std::size_t>(comm.rank())) % comms.size()]);
               }
@@ -104,7 +84,7 @@ TEST_CASE("between processes, wait_all and wait_any end operations in an order o
 TEST_CASE("between processes, wait_all and wait_any end all operations but those that another thread prevents") {
   for (const route& way : routes_to_wait) {
     CHECK(run_ranks(2, way, [](communicator& comm, findings& found) {
-            const auto comms = copies(comm, 2);
+            const auto comms = copies_of(comm, 2);
             sums_in_flight sums(comm, 1000);
             for (const communicator& each : comms) sums.start(each);
             held_call held;
@@ -142,7 +122,7 @@ TEST_CASE("between processes, wait_all reports the first failure of the list, an
       meet_all(comm);
       const bool is_killed = comm.rank() == killed_rank;
       const auto pair = hocket::split(comm, hocket::color{is_killed ? 1 : 0});
-      const auto all = copies(comm, 2);
+      const auto all = copies_of(comm, 2);
       meet_all(comm);
       if (is_killed) ::raise(SIGKILL);
       const std::vector<std::uint64_t> in = vector_of(comm.rank(), 1000);
