@@ -129,14 +129,19 @@ if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
   set(includes "")
   foreach(header IN LISTS hocket_headers)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/include" OUTPUT_VARIABLE name)
-    if((TARGET hocket::ucx OR NOT name MATCHES "ucx") AND NOT name MATCHES "^hocket/impl/src")
-      string(APPEND includes "#include <${name}>\n")
+    if((name MATCHES "ucx" AND NOT TARGET hocket::ucx) OR (name MATCHES "/prometheus[.]" AND NOT TARGET hocket::prometheus)
+       OR name MATCHES "^hocket/impl/src")
+      continue()
     endif()
+    string(APPEND includes "#include <${name}>\n")
   endforeach()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/host_headers.cu" CONTENT "@includes@" @ONLY)
   add_library(hocket.tests.host_headers_for_nvcc OBJECT "${CMAKE_CURRENT_BINARY_DIR}/host_headers.cu")
   set_target_properties(hocket.tests.host_headers_for_nvcc PROPERTIES CUDA_ARCHITECTURES 90)
-  target_link_libraries(hocket.tests.host_headers_for_nvcc PRIVATE hocket.tests.cuda $<TARGET_NAME_IF_EXISTS:hocket::ucx>)
+  target_link_libraries(
+    hocket.tests.host_headers_for_nvcc PRIVATE hocket.tests.cuda $<TARGET_NAME_IF_EXISTS:hocket::ucx>
+                                               $<TARGET_NAME_IF_EXISTS:hocket::prometheus>
+  )
 
   # ---- compile time and size of device code ---------------------------------------------------------------------
   add_test(

@@ -50,6 +50,7 @@ set(layers
     "observe"
     "data"
     "checkpoint"
+    "train"
 )
 
 # Headers of other libraries that only some folders may include: a pattern of names, the folders, the reason.

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One rank of `train_distributed`. A step has three parts, so that ranks that share a thread can take them in turn.
+#pragma once
+
+#include <hocket/checkpoint/state.hpp>
+#include <hocket/checkpoint/store.hpp>
+#include <hocket/collective/all_reduce.hpp>
+#include <hocket/communicator/communicator.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/options.hpp>
+#include <hocket/core/request.hpp>
+#include <hocket/core/text.hpp>
+#include <hocket/data/loader.hpp>
+#include <hocket/data/order.hpp>
+#include <hocket/data/share.hpp>
+#include <hocket/observe/console.hpp>
+#include <hocket/observe/json_lines.hpp>
+#include <hocket/observe/registry.hpp>
+#include <hocket/observe/resources.hpp>
+#include <hocket/observe/tensorboard.hpp>
+#include <hocket/optimizer/rule/adamw.hpp>
+#include <hocket/train/model.hpp>
+#include <hocket/train/report.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numbers>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace train {
+namespace detail {
+
+/// Returns number `index` of a sequence that has a normal distribution, which depends on `seed` alone.
+inline float normal_number(std::uint64_t seed, std::uint64_t index) noexcept {
+  const auto uniform = [&](std::uint64_t i) {
+    std::uint64_t value = (seed ^ (i * 0x9e3779b97f4a7c15U)) + 0x9e3779b97f4a7c15U;  // the finalizer of SplitMix64
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+    return (static_cast<double>((value ^ (value >> 31)) >> 11) + 0.5) * 0x1p-53;
+  };
+  const double radius = std::sqrt(-2 * std::log(uniform(2 * index)));
+  return static_cast<float>(radius * std::cos(2 * std::numbers::pi * uniform(2 * index + 1)));
+}
+
+/// Returns a number with four digits, such as "0.001234".
+inline std::string four_digits(double value) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 4);
+  return error == std::errc() ? std::string(digits, end) : std::string("?");
+}
+
+inline std::string status_of(const std::string& device_name) {
+  return device_name == "cpu" ? "distributed_trained" : "distributed_trained_with_acceleration";
+}
+
+/// The figures that a rank shows while it trains.
+class progress {
+ public:
+  progress(const train_options& options, const std::string& model, int rank, int ranks, std::uint64_t taken,
+           std::uint64_t all)
+      : model_(model), ranks_(ranks), all_(static_cast<std::int64_t>(all)) {
+    if (!options.log.empty())
+      log_.emplace(hocket::detail::concat({options.log, "/rank-", rank, ".jsonl"}), metrics_,
+                   observe::json_lines_options{.rank = rank});
+    if (!options.tensorboard.empty() && rank == 0) board_.emplace(options.tensorboard, metrics_);
+    if (options.shows_progress && rank == 0) line_.emplace(all_);
+    if (log_) log_->start(model_, ranks_, {{"steps", all_}});
+    if (board_ && taken > 0) board_->restart(static_cast<std::int64_t>(taken));
+  }
+
+  void add(std::uint64_t step, double loss, std::uint64_t samples, double waited) {
+    steps_.add();
+    loss_.set(loss);
+    samples_.add(static_cast<double>(samples));
+    waited_.add(waited);
+    const auto at = static_cast<std::int64_t>(step);
+    const auto now = std::chrono::steady_clock::now();
+    if (log_ && (now >= next_record_ || at == all_)) {  // a record has all metrics: once a second is enough
+      next_record_ = now + std::chrono::seconds(1);
+      used_.update();
+      log_->progress(at, all_);
+    }
+    if (board_) board_->write(at);
+    if (line_) line_->update(at, hocket::detail::concat({"loss ", four_digits(loss)}));
+  }
+
+  void end(const std::string& status) {
+    if (line_) line_->finish();
+    if (log_) log_->end(status, ranks_, {{"model", model_}});
+  }
+
+ private:
+  std::string model_;
+  int ranks_;
+  std::int64_t all_;
+  observe::registry metrics_;
+  observe::counter& steps_ = metrics_.counter("steps", "steps of the optimizer");
+  observe::gauge& loss_ = metrics_.gauge("loss", "mean loss of the samples of the last step");
+  observe::counter& samples_ = metrics_.counter("samples", "samples of this rank");
+  observe::counter& waited_ = metrics_.counter("communication_seconds", "time in which this rank waited for sums");
+  observe::resources used_{metrics_};
+  std::optional<observe::json_lines> log_;
+  std::optional<observe::tensorboard> board_;
+  std::optional<observe::console> line_;
+  std::chrono::steady_clock::time_point next_record_{};
+};
+
+/// One rank. Collective: all ranks call the same functions, each in its turn.
+template <class Domain, class Model, class Source>
+class worker {
+ public:
+  worker(const communicator<Domain>& comm, const Model& model, const Source& source, const train_options& options)
+      : comm_(comm), model_(model), source_(source), options_(options), described_(model.parameters()),
+        order_(source.size(), options.seed), steps_per_epoch_((source.size() + options.batch - 1) / options.batch) {
+    std::size_t elements = 0;
+    for (const model_parameter& each : described_) elements += each.elements;
+    for (std::vector<float>* const each : {&weights_, &sums_, &first_moment_, &second_moment_}) each->resize(elements);
+    std::size_t begin = 0;
+    for (std::size_t p = 0; p < described_.size(); begin += described_[p++].elements) {
+      const std::size_t count = described_[p].elements;
+      for (std::size_t i = 0; i < count && described_[p].deviation > 0; ++i) {
+        weights_[begin + i] = static_cast<float>(described_[p].deviation) * normal_number(options.seed + p, i);
+      }
+      values_.push_back(std::span<const float>(weights_).subspan(begin, count));
+      gradients_.push_back(std::span(sums_).subspan(begin, count));
+    }
+  }
+
+  std::uint64_t all_steps() const noexcept { return steps_per_epoch_ * options_.epochs; }
+  bool is_over() const noexcept { return step_ >= all_steps(); }
+
+  /// Continues from the newest checkpoint, if there is one.
+  void begin() {
+    if (!options_.checkpoints.empty()) {
+      store_.emplace(options_.checkpoints, comm_);
+      checkpoint::state now = state();
+      if (const auto found = store_->load_newest(now)) step_ = found->at.step;
+    }
+    batches_.emplace(order_, source_, data::share(comm_), data::loader_options{.batch = options_.batch, .prefetch = 2},
+                     at_);
+    shown_.emplace(options_, model_.name(), comm_.rank(), comm_.size(), step_, all_steps());
+    begin_ = std::chrono::steady_clock::now();
+  }
+
+  /// Computes the loss and the gradients of this rank's samples of the next batch.
+  void compute() {
+    const auto& batch = batches_->next();
+    samples_of_step_ = batch.own.size();
+    std::fill(sums_.begin(), sums_.end(), 0.0F);
+    totals_ = {0, static_cast<double>(samples_of_step_)};
+    if (samples_of_step_ == 0) return;
+    totals_[0] = model_.forward(values_, batch.samples);
+    model_.backward(values_, batch.samples, gradients_);
+  }
+
+  /// Starts to sum them over the ranks. A rank without samples takes part.
+  void start_sums() {
+    sums_begin_ = std::chrono::steady_clock::now();
+    requests_[0] = all_reduce_async(comm_, in_place(std::span(totals_)));
+    requests_[1] = all_reduce_async(comm_, in_place(std::span(sums_)));
+  }
+
+  /// Waits for the sums, and changes the parameters.
+  void finish_step() {
+    for (request& each : requests_) each.wait();
+    const auto now = std::chrono::steady_clock::now();
+    const double waited = std::chrono::duration<double>(now - sums_begin_).count();
+    waited_ += waited;
+    if (step_ % steps_per_epoch_ == 0) epoch_totals_ = {};
+    for (std::size_t i = 0; i < totals_.size(); ++i) epoch_totals_[i] += totals_[i];
+    if (used_ == 0) first_loss_ = totals_[0] / totals_[1];
+    used_ += static_cast<std::uint64_t>(totals_[1]);
+    update();
+    ++step_;
+    at_ = batches_->cursor();
+    shown_->add(step_, totals_[0] / totals_[1], samples_of_step_, waited);
+    if (store_ && (step_ % options_.checkpoint_every == 0 || is_over())) store_->save(step_, state());
+  }
+
+  /// Returns the report, which is equal on all ranks, except for times.
+  report end(const std::string& device_name) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    report result;
+    result.model_name = model_.name();
+    result.nodes_used = comm_.size();
+    result.device = device_name;
+    result.status = status_of(device_name);
+    result.steps = step_;
+    result.samples = used_;
+    result.first_loss = first_loss_;
+    result.loss = epoch_totals_[1] > 0 ? epoch_totals_[0] / epoch_totals_[1] : 0;
+    result.seconds = seconds;
+    result.samples_per_second = seconds > 0 ? static_cast<double>(used_) / seconds : 0;
+    result.communication_seconds = waited_;
+    result.parameters = weights_;
+    shown_->end(result.status);
+    return result;
+  }
+
+ private:
+  /// What a checkpoint has. All ranks have equal copies, and divide the work of saving them.
+  checkpoint::state state() {
+    checkpoint::state now;
+    std::size_t begin = 0;
+    for (std::size_t p = 0; p < described_.size(); begin += described_[p++].elements) {
+      const std::size_t count = described_[p].elements;
+      now.add(hocket::detail::concat({"parameter/", described_[p].name}), std::span(weights_).subspan(begin, count));
+      now.add(hocket::detail::concat({"first moment/", described_[p].name}),
+              std::span(first_moment_).subspan(begin, count));
+      now.add(hocket::detail::concat({"second moment/", described_[p].name}),
+              std::span(second_moment_).subspan(begin, count));
+    }
+    now.add("data.epoch", at_.epoch);
+    now.add("data.position", at_.position);
+    now.add("losses of the epoch", epoch_totals_[0]);
+    now.add("samples of the epoch", epoch_totals_[1]);
+    now.text["model"] = model_.name();
+    return now;
+  }
+
+  void update() {
+    const adamw rule{.weight_decay = options_.weight_decay};
+    const auto constants = rule.template at<float>(step_ + 1, options_.learning_rate);
+    const auto share = static_cast<float>(1 / totals_[1]);
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      adamw::update(constants, weights_[i], sums_[i] * share, std::array{&first_moment_[i], &second_moment_[i]});
+    }
+  }
+
+  const communicator<Domain>& comm_;
+  Model model_;
+  const Source& source_;
+  const train_options& options_;
+  std::vector<model_parameter> described_;
+  data::order order_;
+  std::uint64_t steps_per_epoch_;
+  std::vector<float> weights_, sums_, first_moment_, second_moment_;
+  parameter_values values_;
+  parameter_gradients gradients_;
+  std::array<double, 2> totals_{}, epoch_totals_{};  ///< sum of losses, number of samples
+  std::uint64_t samples_of_step_ = 0, step_ = 0, used_ = 0;
+  double first_loss_ = 0, waited_ = 0;
+  data::cursor at_;
+  std::chrono::steady_clock::time_point begin_, sums_begin_;
+  std::optional<checkpoint::store> store_;
+  std::optional<progress> shown_;
+  std::optional<data::loader<data::order, Source>> batches_;
+  std::array<request, 2> requests_;  ///< last member, so that sums end before their memory is freed
+};
+
+}  // namespace detail
+}  // namespace train
+HOCKET_END_NAMESPACE

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Training with one call: every number and kind of ranks has the same losses, gradients are right, a restart continues, and
+/// what can't be trained is refused in words.
+#include <hocket/train.hpp>
+
+#include "support/catch.hpp"
+#include "support/scratch.hpp"
+#include "support/text.hpp"
+
+#include <hocket/core/error.hpp>
+
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace hocket::train;
+using hocket_test::contains;
+using hocket_test::read_file;
+using hocket_test::scratch_directory;
+
+constexpr std::size_t features = 5, targets = 3;
+
+/// Samples of which each has the class of its greatest of three sums.
+struct classified {
+  std::vector<float> x, y;
+
+  explicit classified(std::size_t count) : x(count * features), y(count * targets) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t best = 0;
+      float sums[targets] = {};
+      for (std::size_t k = 0; k < features; ++k) {
+        x[i * features + k] = hocket::train::detail::normal_number(3, i * features + k);
+        for (std::size_t t = 0; t < targets; ++t)
+          sums[t] += x[i * features + k] * static_cast<float>((k * 7 + t * 5) % 4);
+      }
+      for (std::size_t t = 1; t < targets; ++t) best = sums[t] > sums[best] ? t : best;
+      y[i * targets + best] = 1;
+    }
+  }
+
+  number_samples samples() const { return {x, features, y, targets}; }
+};
+
+mlp small_model(loss_kind loss = loss_kind::cross_entropy) { return mlp("small", {features, 6, targets}, loss); }
+
+train_options quiet(std::uint64_t batch, std::uint64_t epochs = 1) {
+  train_options result;
+  result.batch = batch;
+  result.epochs = epochs;
+  result.learning_rate = 0.01;
+  result.shows_progress = false;
+  return result;
+}
+
+/// Returns the error of `act`, which must be a `hocket::error`.
+template <class Act>
+std::string error_of(Act act) {
+  try {
+    act();
+  } catch (const hocket::error& cause) {
+    return cause.what();
+  }
+  return "";
+}
+
+/// Fails on one of the ranks, in its second batch.
+struct failing_model {
+  mlp inner = small_model();
+  std::atomic<int>* copies;
+  bool is_last = false;
+  int batches = 0;
+
+  explicit failing_model(std::atomic<int>& made) : copies(&made) {}
+  failing_model(const failing_model& other) : inner(other.inner), copies(other.copies), is_last(++*copies == 3) {}
+
+  std::string name() const { return "failing"; }
+  std::vector<model_parameter> parameters() const { return inner.parameters(); }
+  double forward(const parameter_values& values, const number_batch& in) {
+    if (is_last && ++batches == 2) throw std::out_of_range("no such token");
+    return inner.forward(values, in);
+  }
+  void backward(const parameter_values& values, const number_batch& in, const parameter_gradients& to) {
+    inner.backward(values, in, to);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the gradients of a model are those of differences of its loss") {
+  const classified data(7);
+  number_batch batch;
+  for (std::uint64_t i = 0; i < 7; ++i) data.samples().append(i, batch);
+  for (const loss_kind loss : {loss_kind::cross_entropy, loss_kind::squared_error}) {
+    mlp model = small_model(loss);
+    std::vector<std::vector<float>> values, sums;
+    std::uint64_t drawn = 0;
+    for (const model_parameter& each : model.parameters()) {
+      sums.emplace_back(each.elements);
+      for (float& value : values.emplace_back(each.elements))
+        value = 0.5F * hocket::train::detail::normal_number(9, drawn++);
+    }
+    const parameter_values seen(values.begin(), values.end());
+    const parameter_gradients to(sums.begin(), sums.end());
+    model.forward(seen, batch);
+    model.backward(seen, batch, to);
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      for (std::size_t i = 0; i < values[p].size(); ++i) {
+        constexpr float step = 1e-2F;
+        const float before = values[p][i];
+        values[p][i] = before + step;
+        const double above = model.forward(seen, batch);
+        values[p][i] = before - step;
+        const double below = model.forward(seen, batch);
+        values[p][i] = before;
+        const double difference = (above - below) / (2 * static_cast<double>(step));
+        INFO("parameter " << p << ", element " << i);
+        CHECK(std::abs(difference - static_cast<double>(sums[p][i])) < 0.02 * (1 + std::abs(difference)));
+      }
+    }
+  }
+}
+
+TEST_CASE("every number of ranks, as threads or simulated, has the same losses for the same batches") {
+  const classified data(331);  // the last batch of an epoch is small: some ranks get nothing of it
+  const report alone = train_distributed(small_model(), data.samples(), nodes{1}, quiet(41, 3));
+  CHECK(alone.steps == 27);
+  CHECK(alone.samples == 3 * 331);
+  CHECK(alone.loss < 0.9 * alone.first_loss);
+  const auto check = [&](const report& found, int ranks) {
+    INFO(ranks << " ranks");
+    CHECK(found.nodes_used == ranks);
+    CHECK(found.steps == alone.steps);
+    CHECK(found.samples == alone.samples);
+    CHECK(std::abs(found.first_loss - alone.first_loss) < 1e-6);
+    CHECK(std::abs(found.loss - alone.loss) < 1e-5);
+    REQUIRE(found.parameters.size() == alone.parameters.size());
+    float largest = 0;
+    for (std::size_t i = 0; i < found.parameters.size(); ++i)
+      largest = std::max(largest, std::abs(found.parameters[i] - alone.parameters[i]));
+    CHECK(largest < 1e-3F);
+  };
+  for (const int ranks : {2, 3, 5, 7, 8, 16}) {
+    check(train_distributed(small_model(), data.samples(), nodes{ranks}, quiet(41, 3)), ranks);
+    check(train_distributed(small_model(), data.samples(), nodes{ranks}, quiet(41, 3), simulated{}), ranks);
+  }
+}
+
+TEST_CASE("the report states what was trained") {
+  const classified data(50);
+  const report found = train_distributed(linear_model("NeuralNet_Model", features, targets), data.samples());
+  CHECK(found.model_name == "NeuralNet_Model");
+  CHECK(found.nodes_used == 3);
+  CHECK(found.device == "cpu");
+  CHECK(found.status == "distributed_trained");
+  CHECK(found.steps == 1);
+  CHECK(found.samples == 50);
+  CHECK(found.seconds > 0);
+  CHECK(found.samples_per_second > 0);
+  CHECK(found.parameters.size() == features * targets + targets);
+}
+
+TEST_CASE("logs have the start with the number of nodes, progress, and the end") {
+  const classified data(60);
+  const scratch_directory folder;
+  train_options options = quiet(20);
+  options.log = folder.path() + "/logs";
+  options.tensorboard = folder.path() + "/board";
+  train_distributed(small_model(), data.samples(), nodes{2}, options);
+  for (const char* const rank : {"0", "1"}) {
+    const std::string log = read_file(options.log + "/rank-" + rank + ".jsonl");
+    INFO(log);
+    CHECK(contains(log, R"("event":"start","job":"small","nodes":2)"));
+    CHECK(contains(log, R"("event":"progress","step":3,"steps":3)"));
+    CHECK(contains(log, R"("event":"end","status":"distributed_trained","nodes":2)"));
+  }
+}
+
+TEST_CASE("a training continues from its newest checkpoint, on another number of ranks") {
+  const classified data(130);
+  const scratch_directory folder;
+  const report whole = train_distributed(small_model(), data.samples(), nodes{1}, quiet(20, 4));
+  train_options options = quiet(20, 2);
+  options.checkpoints = folder.path() + "/saved";
+  options.checkpoint_every = 5;
+  const report first = train_distributed(small_model(), data.samples(), nodes{3}, options);
+  CHECK(first.steps == 14);
+  options.epochs = 4;
+  const report second = train_distributed(small_model(), data.samples(), nodes{2}, options);
+  CHECK(second.steps == 28);
+  CHECK(second.samples == 2 * 130);
+  CHECK(std::abs(second.loss - whole.loss) < 1e-5);
+  // Nothing is left to do.
+  const report third = train_distributed(small_model(), data.samples(), nodes{2}, options);
+  CHECK(third.samples == 0);
+  CHECK(third.parameters == second.parameters);
+}
+
+TEST_CASE("what can't be trained is refused in words") {
+  const classified data(10), none(0);
+  const auto train = [&](nodes on, const train_options& options = quiet(5), const classified* of = nullptr) {
+    return error_of([&] { train_distributed(small_model(), (of != nullptr ? *of : data).samples(), on, options); });
+  };
+  CHECK(contains(train(nodes{0}), "nodes{0}: at least one node is needed"));
+  CHECK(contains(train(nodes{-2}), "nodes{-2}: at least one node is needed"));
+  CHECK(contains(train(nodes{2}, quiet(5), &none), "the data has no samples"));
+  CHECK(contains(train(nodes{2}, quiet(0)), "a batch must have at least one sample"));
+  CHECK(contains(train(nodes{2}, quiet(5, 0)), "at least one epoch is needed"));
+  train_options options = quiet(5);
+  options.learning_rate = std::nan("");
+  CHECK(contains(train(nodes{2}, options), "the learning rate must be a number above 0"));
+  options = quiet(5);
+  options.where = device::gpu;
+  CHECK(contains(train(nodes{2}, options), "device::gpu: "));
+  options.where = device::any;
+  CHECK(train(nodes{2}, options).empty());
+  options = quiet(5);
+  options.checkpoints = "anywhere";
+  CHECK(contains(error_of([&] { train_distributed(small_model(), data.samples(), nodes{2}, options, simulated{}); }),
+                 "simulated ranks save no checkpoints"));
+  CHECK(contains(
+      error_of([&] { train_distributed(linear_model("wide", 9, targets), data.samples(), nodes{2}, quiet(5)); }),
+      "model 'wide' has 9 features and 3 targets, but the samples have 5 and 3"));
+  CHECK(contains(error_of([] { mlp("flat", {5}); }), "the widths of model 'flat' must be at least two"));
+  CHECK(contains(error_of([&] { number_samples(data.x, 7, data.y, targets); }), "are not equally many whole samples"));
+}
+
+TEST_CASE("an exception of the model on one rank ends the training on all ranks") {
+  const classified data(60);
+  std::atomic<int> copies{0};
+  const failing_model model(copies);
+  const auto begin = std::chrono::steady_clock::now();
+  std::string found;
+  try {
+    train_distributed(model, data.samples(), nodes{4}, quiet(12));
+  } catch (const std::exception& cause) {
+    found = cause.what();
+  }
+  CHECK(contains(found, "no such token"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
