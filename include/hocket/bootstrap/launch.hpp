@@ -4,9 +4,8 @@
 /// function in n forked processes. For several machines, use an existing launcher.
 ///
 /// The ranks find each other over TCP on this machine, or through files if `directory` is set or the loopback interface is
-/// down. For TCP, the parent
-/// creates the listening socket before the first fork, and rank 0 inherits it (`HOCKET_STORE_FD`), so that no other
-/// program can take the port. The children are killed when the thread that started them ends. A launcher that is not
+/// down. For TCP, the parent creates the listening socket before the first fork, and rank 0 inherits it
+/// (`HOCKET_STORE_FD`), so that no other program can take the port. The children are killed when the thread that started them ends. A launcher that is not
 /// killed leaves no zombie, file or socket behind; the next launch removes the directory of one that was killed: see
 /// bootstrap/launch_directory.hpp. Processes that a rank has started end with that rank, unless they form their own
 /// process group or the launcher was killed.

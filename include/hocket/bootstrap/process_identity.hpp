@@ -5,8 +5,8 @@
 /// A communication library can't detect that a process was killed until its parent has reaped it. The kernel's handle
 /// on a process (a pidfd) can, and so can /proc, more slowly. A process number alone is not enough: it may mean another
 /// process in another PID namespace, or have been reused; so the namespace and the start time of the process must match
-/// too. The start time depends on the reader's time namespace. Shared memory has separate namespaces: containers of one host share its cores, but mostly not its shared
-/// memory.
+/// too. The start time depends on the reader's time namespace. Shared memory has separate namespaces: containers of one
+/// host share its cores, but mostly not its shared memory.
 #pragma once
 
 #include <hocket/core/config.hpp>

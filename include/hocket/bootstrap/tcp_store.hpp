@@ -104,8 +104,7 @@ inline failure open_listener(const tcp_store_options& options, platform::file_de
 class tcp_store {
  public:
   /// Serves if this is rank 0, and connects. **Errors.** `bad_environment`: the port is taken, or the host has no address;
-  /// `refused`: wrong token,
-  /// version or byte order; `mismatch`: two processes claim this rank, or the number of ranks differs; `timeout`;
+  /// `refused`: wrong token, version or byte order; `mismatch`: two processes claim this rank, or the number of ranks differs; `timeout`;
   /// `aborted`: start-up was cancelled on this rank or `context.peer`.
   tcp_store(const tcp_store_options& options, const wait_limit& limit) : options_(options) {
     check();

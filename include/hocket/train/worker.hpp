@@ -14,6 +14,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/data/loader.hpp>
 #include <hocket/data/order.hpp>
+#include <hocket/data/permutation.hpp>
 #include <hocket/data/share.hpp>
 #include <hocket/observe/console.hpp>
 #include <hocket/observe/json_lines.hpp>
@@ -48,10 +49,9 @@ namespace detail {
 /// Returns number `index` of a sequence that has a normal distribution, which depends on `seed` alone.
 inline float normal_number(std::uint64_t seed, std::uint64_t index) noexcept {
   const auto uniform = [&](std::uint64_t i) {
-    std::uint64_t value = (seed ^ (i * 0x9e3779b97f4a7c15U)) + 0x9e3779b97f4a7c15U;  // the finalizer of SplitMix64
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-    return (static_cast<double>((value ^ (value >> 31)) >> 11) + 0.5) * 0x1p-53;
+    using data::detail::golden_ratio;
+    const std::uint64_t bits = data::detail::mixed((seed ^ (i * golden_ratio)) + golden_ratio);
+    return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
   };
   const double radius = std::sqrt(-2 * std::log(uniform(2 * index)));
   return static_cast<float>(radius * std::cos(2 * std::numbers::pi * uniform(2 * index + 1)));
