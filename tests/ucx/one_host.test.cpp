@@ -167,7 +167,7 @@ class shared_kill_times {
 };
 
 bool is_on_loopback(const hocket::ucx::tcp_address& address) {
-  return address.family == AF_INET && address.host[0] == 127;
+  return address.host.family == AF_INET && address.host.bytes[0] == 127;
 }
 
 void use_all(communicator& comm, findings& found) {

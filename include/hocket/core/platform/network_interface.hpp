@@ -5,6 +5,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/socket.hpp>
 
 #include <algorithm>
 #include <array>
@@ -61,20 +62,10 @@ inline ip_address ip_address_in(const sockaddr* place) noexcept {
 }
 
 /// Returns the local address of a connected socket, or no address.
-inline ip_address local_ip_address(int socket) noexcept {
-  sockaddr_storage found{};
-  socklen_t size = sizeof found;
-  auto* const place = reinterpret_cast<sockaddr*>(&found);
-  return ::getsockname(socket, place, &size) == 0 ? ip_address_in(place) : ip_address();
-}
+inline ip_address local_ip_address(int socket) noexcept { return ip_address_in(local_address(socket).get()); }
 
 /// Returns the address of the other end of a connected socket, or no address.
-inline ip_address remote_ip_address(int socket) noexcept {
-  sockaddr_storage found{};
-  socklen_t size = sizeof found;
-  auto* const place = reinterpret_cast<sockaddr*>(&found);
-  return ::getpeername(socket, place, &size) == 0 ? ip_address_in(place) : ip_address();
-}
+inline ip_address remote_ip_address(int socket) noexcept { return ip_address_in(remote_address(socket).get()); }
 
 /// Returns false if no packet can be sent to 127.0.0.1, because the loopback interface is down. Sends none.
 inline bool reaches_loopback() noexcept {

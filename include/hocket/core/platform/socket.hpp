@@ -50,6 +50,12 @@ inline socket_address local_address(int socket) noexcept {
   return result;
 }
 
+inline socket_address remote_address(int socket) noexcept {
+  socket_address result;
+  if (::getpeername(socket, result.get(), &result.size) != 0) result = {};
+  return result;
+}
+
 /// Returns "host:port", with brackets around an IPv6 address.
 inline std::string endpoint_text(const std::string& host, std::uint16_t port) {
   const bool bracket = host.find(':') != std::string::npos;
@@ -58,9 +64,9 @@ inline std::string endpoint_text(const std::string& host, std::uint16_t port) {
 
 /// Returns the address of the other end of a connection, as numeric "host:port"; empty if it is unknown.
 inline std::string remote_text(int socket) {
-  socket_address there;
+  const socket_address there = remote_address(socket);
   char host[NI_MAXHOST];
-  if (::getpeername(socket, there.get(), &there.size) != 0 || there.port() == 0) return {};
+  if (there.port() == 0) return {};
   if (::getnameinfo(there.get(), there.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return {};
   return endpoint_text(host, there.port());
 }

@@ -12,13 +12,13 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/network_interface.hpp>
+#include <hocket/core/platform/socket.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,9 +32,8 @@ namespace ucx {
 
 /// Address of one end of a connection. Processes send it to each other as raw bytes.
 struct tcp_address {
-  std::array<std::uint8_t, 16> host{};  ///< in network byte order, like the port; IPv4: the first 4 bytes
-  std::uint16_t port = 0;
-  std::uint16_t family = 0;  ///< AF_INET or AF_INET6; 0: no address
+  platform::ip_address host;
+  std::uint16_t port = 0;  ///< in network byte order, like the address
 
   bool operator==(const tcp_address&) const = default;
 };
@@ -57,25 +56,8 @@ struct tcp_socket {
 
 namespace detail {
 
-/// `ask` is getsockname or getpeername.
-inline tcp_address tcp_address_by(int (*ask)(int, sockaddr*, socklen_t*), int descriptor) noexcept {
-  sockaddr_storage found{};
-  socklen_t size = sizeof found;
-  tcp_address result;
-  if (ask(descriptor, reinterpret_cast<sockaddr*>(&found), &size) != 0) return result;
-  if (found.ss_family == AF_INET) {
-    const auto& four = reinterpret_cast<const sockaddr_in&>(found);
-    std::memcpy(result.host.data(), &four.sin_addr, sizeof four.sin_addr);
-    result.port = four.sin_port;
-  } else if (found.ss_family == AF_INET6) {
-    const auto& six = reinterpret_cast<const sockaddr_in6&>(found);
-    std::memcpy(result.host.data(), &six.sin6_addr, sizeof six.sin6_addr);
-    result.port = six.sin6_port;
-  } else {
-    return result;
-  }
-  result.family = found.ss_family;
-  return result;
+inline tcp_address tcp_address_in(const platform::socket_address& place) noexcept {
+  return {platform::ip_address_in(place.get()), htons(place.port())};
 }
 
 inline bool has_option(int descriptor, int option, int value) noexcept {
@@ -93,9 +75,9 @@ inline std::vector<tcp_socket> own_tcp_sockets() {
     tcp_socket each;
     each.descriptor = std::atoi(name.c_str());
     if (!detail::has_option(each.descriptor, SO_TYPE, SOCK_STREAM)) continue;
-    each.local_address = detail::tcp_address_by(&::getsockname, each.descriptor);
-    if (each.local_address.family == 0) continue;
-    each.remote_address = detail::tcp_address_by(&::getpeername, each.descriptor);
+    each.local_address = detail::tcp_address_in(platform::local_address(each.descriptor));
+    if (!each.local_address.host) continue;
+    each.remote_address = detail::tcp_address_in(platform::remote_address(each.descriptor));
     each.is_listening = detail::has_option(each.descriptor, SO_ACCEPTCONN, 1);
     result.push_back(each);
   }
