@@ -6,18 +6,7 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-file(REMOVE_RECURSE "${scratch}")
-file(MAKE_DIRECTORY "${scratch}")
-
-# Runs the program with ARGN, which must exit with `status` and print a text that matches `expression`.
-function(expect status expression)
-  execute_process(COMMAND "${program}" ${ARGN} WORKING_DIRECTORY "${scratch}" RESULT_VARIABLE found OUTPUT_VARIABLE text
-                  ERROR_VARIABLE problems)
-  if(NOT found EQUAL status OR NOT "${text}${problems}" MATCHES "${expression}")
-    message(FATAL_ERROR "hocket-checkpoint ${ARGN}: exit status ${found}, expected ${status} and ${expression} in:\n"
-                        "${text}${problems}")
-  endif()
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/../commands.cmake")
 
 execute_process(COMMAND "${example}" "${scratch}/saved" COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 

@@ -6,18 +6,9 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-file(REMOVE_RECURSE "${scratch}")
+include("${CMAKE_CURRENT_LIST_DIR}/../commands.cmake")
 file(MAKE_DIRECTORY "${scratch}/cats")
 
-# Runs the program with ARGN, which must exit with `status` and print a text that matches `expression`.
-function(expect status expression)
-  execute_process(COMMAND "${program}" ${ARGN} WORKING_DIRECTORY "${scratch}" RESULT_VARIABLE found OUTPUT_VARIABLE text
-                  ERROR_VARIABLE problems)
-  if(NOT found EQUAL status OR NOT "${text}${problems}" MATCHES "${expression}")
-    message(FATAL_ERROR "hocket-data ${ARGN}: exit status ${found}, expected ${status} and ${expression} in:\n"
-                        "${text}${problems}")
-  endif()
-endfunction()
 function(run)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${scratch}" COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
