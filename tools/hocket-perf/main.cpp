@@ -6,6 +6,7 @@
 #include "compare.hpp"
 #include "constants.hpp"
 #include "device_side.hpp"
+#include "output_file.hpp"
 #include "session.hpp"
 #include "settings.hpp"
 

@@ -2,13 +2,13 @@
 #include "report.hpp"
 
 #include "distribution.hpp"
+#include "output_file.hpp"
 #include "tables.hpp"
 
 #include <hocket/core/config.hpp>
 
 #include <cinttypes>
 #include <cstdio>
-#include <stdexcept>
 
 namespace perf {
 
@@ -125,7 +125,7 @@ bool report::end(const std::optional<foreign_load>& load) {
     if (wrong != 0 && !prints_table(wanted_)) {
       std::fprintf(stderr, "hocket-perf: %" PRIu64 " elements of the results are wrong\n", wrong);
     }
-    if (!wanted_.json.empty()) write_json();
+    if (!wanted_.json.empty()) write_file(wanted_.json, as_json(all_), "--json");
   }
   return count_wrong(all_.rows) == 0;
 }
@@ -150,15 +150,6 @@ void report::print_summary() const {
   }
   if (wanted_.format == output_format::nccl_tests) {
     std::printf("# Avg bus bandwidth    : %.6g\n#\n", average_bandwidth(all_.rows));
-  }
-}
-
-void report::write_json() const {
-  const std::string all = as_json(all_);
-  std::FILE* const file = std::fopen(wanted_.json.c_str(), "w");
-  const bool written = file != nullptr && std::fwrite(all.data(), 1, all.size(), file) == all.size();
-  if (file == nullptr || std::fclose(file) != 0 || !written) {
-    throw std::runtime_error("--json: cannot write '" + wanted_.json + "'");
   }
 }
 

@@ -32,7 +32,6 @@ class report {
   void print_row(const row& line) const;
   void print_summary() const;
   void print_load() const;
-  void write_json() const;
 
   const team& team_;
   const settings& wanted_;

@@ -7,12 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <map>
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace perf {
 
@@ -451,14 +447,6 @@ bool read_command_line(int count, char** arguments, settings& read, int& status)
     status = app.exit(problem) == 0 ? 0 : 2;
     return false;
   }
-}
-
-bool can_write(const std::string& file) {
-  struct stat found {};
-  // The reader of a pipe takes the end of the first writer for the end of the content: a pipe is opened only once.
-  if (::stat(file.c_str(), &found) == 0 && S_ISFIFO(found.st_mode)) return ::access(file.c_str(), W_OK) == 0;
-  std::FILE* const opened = std::fopen(file.c_str(), "a");  // "a" keeps the present content
-  return opened != nullptr && std::fclose(opened) == 0;
 }
 
 std::vector<std::size_t> sizes_of(const settings& wanted) {

@@ -128,9 +128,6 @@ inline bool prints_table(const settings& wanted) {
   return wanted.format == output_format::nccl_tests || wanted.format == output_format::osu;
 }
 
-/// Returns whether the file can be written, so that a long measurement does not fail at its end.
-bool can_write(const std::string& file);
-
 /// Returns the sizes to measure in bytes, in ascending order.
 std::vector<std::size_t> sizes_of(const settings& wanted);
 
