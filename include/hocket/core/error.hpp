@@ -35,7 +35,7 @@ enum class errc : int {
   refused,           ///< a peer refused the connection: wrong token, version or byte order
   bad_environment,   ///< a variable, file or limit that start-up depends on is wrong or missing
   out_of_memory,     ///< memory could not be allocated: memory that peers can reach, or memory that a call needs
-  corrupted,         ///< bytes changed between two ranks; detected by calls that `require(checksummed)`
+  corrupted,         ///< bytes were damaged: those of a message, if the call has `require(checksummed)`, or of a file
   system             ///< the operating system or a communication library reported an error
 };
 
