@@ -9,6 +9,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/mixed_bits.hpp>
 #include <hocket/core/text.hpp>
 
 #include <cmath>
@@ -18,18 +19,10 @@ HOCKET_BEGIN_NAMESPACE
 namespace data {
 namespace detail {
 
-/// Returns a hash of `bits`; no two arguments have the same (the last step of SplitMix64).
-constexpr std::uint64_t mixed(std::uint64_t bits) noexcept {
-  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
-  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
-  return bits ^ bits >> 31;
-}
-
-inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // its bits after the point
-
 /// Returns a key for the part `number` of what has the key `key`.
 constexpr std::uint64_t derived_key(std::uint64_t key, std::uint64_t number) noexcept {
-  return mixed(mixed(key + golden_ratio) + golden_ratio * (number + 1));
+  using hocket::detail::golden_ratio, hocket::detail::mixed_bits;
+  return mixed_bits(mixed_bits(key + golden_ratio) + golden_ratio * (number + 1));
 }
 
 /// Returns the root of `value`, rounded up.
@@ -81,7 +74,8 @@ class permutation {
 
   /// Returns a number below `limit`, which is at most 2^31.
   std::uint64_t hash(unsigned round, std::uint64_t digit, std::uint64_t limit) const noexcept {
-    return (detail::mixed(key_ + detail::golden_ratio * round + digit) >> 32) * limit >> 32;
+    using hocket::detail::golden_ratio, hocket::detail::mixed_bits;
+    return (mixed_bits(key_ + golden_ratio * round + digit) >> 32) * limit >> 32;
   }
 
   std::uint64_t forward(std::uint64_t index) const noexcept {

@@ -9,12 +9,12 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/mixed_bits.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/loader.hpp>
 #include <hocket/data/order.hpp>
-#include <hocket/data/permutation.hpp>
 #include <hocket/data/share.hpp>
 #include <hocket/observe/console.hpp>
 #include <hocket/observe/json_lines.hpp>
@@ -49,8 +49,8 @@ namespace detail {
 /// Returns number `index` of a sequence that has a normal distribution, which depends on `seed` alone.
 inline float normal_number(std::uint64_t seed, std::uint64_t index) noexcept {
   const auto uniform = [&](std::uint64_t i) {
-    using data::detail::golden_ratio;
-    const std::uint64_t bits = data::detail::mixed((seed ^ (i * golden_ratio)) + golden_ratio);
+    using hocket::detail::golden_ratio;
+    const std::uint64_t bits = hocket::detail::mixed_bits((seed ^ (i * golden_ratio)) + golden_ratio);
     return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
   };
   const double radius = std::sqrt(-2 * std::log(uniform(2 * index)));

@@ -12,6 +12,7 @@
 #include <hocket/communicator/planned_call.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/mixed_bits.hpp>
 #include <hocket/engine/binding.hpp>
 #include <hocket/engine/operation.hpp>
 #include <hocket/engine/step_observer.hpp>
@@ -30,10 +31,7 @@ HOCKET_BEGIN_NAMESPACE
 namespace detail {
 
 constexpr std::uint64_t describe_further(std::uint64_t description, std::uint64_t value) noexcept {
-  std::uint64_t mixed = (description ^ value) + 0x9e3779b97f4a7c15U;  // the finalizer of SplitMix64
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-  return mixed ^ (mixed >> 31);
+  return mixed_bits((description ^ value) + golden_ratio);
 }
 
 constexpr std::uint64_t describe_further(std::uint64_t description, const char* text) noexcept {

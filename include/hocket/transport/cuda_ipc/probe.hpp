@@ -12,6 +12,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/mixed_bits.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/transport/concept.hpp>
 #include <hocket/transport/cuda_ipc/context_scope.hpp>
@@ -78,9 +79,7 @@ struct probe_offer {
 /// Fills a block with bytes that memory does not contain by chance.
 inline void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) noexcept {
   for (std::size_t at = 0; at + sizeof seed <= bytes.size(); at += sizeof seed) {
-    std::uint64_t word = seed += 0x9E3779B97F4A7C15U;
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9U;
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EBU;
+    const std::uint64_t word = hocket::detail::mixed_bits(seed += hocket::detail::golden_ratio);
     std::memcpy(bytes.data() + at, &word, sizeof word);
   }
 }

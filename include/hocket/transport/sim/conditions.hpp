@@ -4,6 +4,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/mixed_bits.hpp>
 #include <hocket/plan/cost_model.hpp>
 #include <hocket/transport/link_costs.hpp>
 
@@ -29,11 +30,8 @@ constexpr transport::link_costs costs_of(const plan::cost_model& model) noexcept
 
 namespace detail {
 
-constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
+constexpr std::uint64_t mix(std::uint64_t bits) noexcept {
+  return hocket::detail::mixed_bits(bits + hocket::detail::golden_ratio);
 }
 
 /// Returns a number in [0, 1) for the `count`-th message of its kind: `key` is from operation, channel and sender.
