@@ -68,10 +68,10 @@ TEST_CASE("three processes have the losses of threads") {
   CHECK(found.status == "distributed_trained");
   CHECK(found.steps == expected.steps);
   CHECK(found.samples == 400);
-  CHECK(std::abs(found.loss - expected.loss) < 1e-6);
+  CHECK(std::abs(found.loss - expected.loss) < 1e-9);
   CHECK(found.loss < found.first_loss);
   REQUIRE(found.parameters.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found.parameters[i] - expected.parameters[i]) < 1e-5F);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found.parameters[i] - expected.parameters[i]) < 1e-6F);
 }
 
 TEST_CASE("a process that ends is named") {

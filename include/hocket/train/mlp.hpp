@@ -87,9 +87,9 @@ class mlp {
         for (std::size_t o = 0; o < outputs; ++o) {
           const float error = errors_[s * outputs + o];
           if (error == 0) continue;
-          to[2 * l + 1][o] += error;
-          const std::span<float> row = to[2 * l].subspan(o * inputs, inputs);
-          for (std::size_t i = 0; i < inputs; ++i) row[i] += error * x[i];
+          to[2 * l + 1][o] += static_cast<double>(error);
+          const std::span<double> row = to[2 * l].subspan(o * inputs, inputs);
+          for (std::size_t i = 0; i < inputs; ++i) row[i] += static_cast<double>(error * x[i]);
           if (l == 0) continue;
           const std::span<const float> weights = values[2 * l].subspan(o * inputs, inputs);
           for (std::size_t i = 0; i < inputs; ++i) next[s * inputs + i] += error * weights[i];

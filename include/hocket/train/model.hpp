@@ -31,9 +31,10 @@ struct model_parameter {
       0;  ///< standard deviation of the initial values, which are drawn from a normal distribution around 0
 };
 
-/// The values of all parameters, in the order of `parameters()`; and the sums of their gradients.
+/// The values of all parameters, in the order of `parameters()`; and the sums of their gradients. Sums are of type double,
+/// so that their order, and with it the number of ranks, all but never changes a bit of the parameters.
 using parameter_values = std::vector<std::span<const float>>;
-using parameter_gradients = std::vector<std::span<float>>;
+using parameter_gradients = std::vector<std::span<double>>;
 
 template <class Model>
 concept has_parameters = requires(const Model& of) {

@@ -129,7 +129,8 @@ class worker {
         order_(source.size(), options.seed), steps_per_epoch_((source.size() + options.batch - 1) / options.batch) {
     std::size_t elements = 0;
     for (const model_parameter& each : described_) elements += each.elements;
-    for (std::vector<float>* const each : {&weights_, &sums_, &first_moment_, &second_moment_}) each->resize(elements);
+    for (std::vector<float>* const each : {&weights_, &first_moment_, &second_moment_}) each->resize(elements);
+    sums_.resize(elements);
     std::size_t begin = 0;
     for (std::size_t p = 0; p < described_.size(); begin += described_[p++].elements) {
       const std::size_t count = described_[p].elements;
@@ -161,7 +162,7 @@ class worker {
   void compute() {
     const auto& batch = batches_->next();
     samples_of_step_ = batch.own.size();
-    std::fill(sums_.begin(), sums_.end(), 0.0F);
+    std::fill(sums_.begin(), sums_.end(), 0.0);
     totals_ = {0, static_cast<double>(samples_of_step_)};
     if (samples_of_step_ == 0) return;
     totals_[0] = model_.forward(values_, batch.samples);
@@ -236,9 +237,10 @@ class worker {
   void update() {
     const adamw rule{.weight_decay = options_.weight_decay};
     const auto constants = rule.template at<float>(step_ + 1, options_.learning_rate);
-    const auto share = static_cast<float>(1 / totals_[1]);
+    const double share = 1 / totals_[1];
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-      adamw::update(constants, weights_[i], sums_[i] * share, std::array{&first_moment_[i], &second_moment_[i]});
+      const auto gradient = static_cast<float>(sums_[i] * share);
+      adamw::update(constants, weights_[i], gradient, std::array{&first_moment_[i], &second_moment_[i]});
     }
   }
 
@@ -249,7 +251,8 @@ class worker {
   std::vector<model_parameter> described_;
   data::order order_;
   std::uint64_t steps_per_epoch_;
-  std::vector<float> weights_, sums_, first_moment_, second_moment_;
+  std::vector<float> weights_, first_moment_, second_moment_;
+  std::vector<double> sums_;
   parameter_values values_;
   parameter_gradients gradients_;
   std::array<double, 2> totals_{}, epoch_totals_{};  ///< sum of losses, number of samples
