@@ -49,6 +49,8 @@ set(layers
     "optimizer"
     "observe"
     "data"
+    "data/remote"
+    "data/cache"
     "checkpoint"
     "train"
 )
