@@ -40,7 +40,7 @@ TEST_CASE("samples of 8 KiB are read in random order at 0.8 of the rate of memcp
   const epoch_order order = hocket::data::order(samples, 1).epoch(0);
   std::vector<std::uint64_t> numbers;
   for (std::uint64_t i = 0; i < samples; ++i) numbers.push_back(order[i]);
-  const hocket::platform::mapped_file mapped = hocket::data::detail::map_file(scratch.path() + "/tokens");
+  const hocket::data::opened_file mapped = hocket::data::open_file(scratch.path() + "/tokens");
 
   token_samples::batch_type batch;
   std::vector<std::byte> copies(per_batch * bytes);

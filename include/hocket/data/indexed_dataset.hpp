@@ -19,7 +19,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/platform/mapped_file.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/input.hpp>
 #include <hocket/data/share.hpp>
@@ -205,15 +204,17 @@ class indexed_dataset {
   /// Opens `name`.idx and `name`.bin. Raises `system` if one of them can't be mapped, and `corrupted` as
   /// `indexed_sequences`.
   explicit indexed_dataset(const std::string& name)
-      : index_(detail::map_file(name + ".idx")), tokens_(detail::map_file(name + ".bin")),
-        sequences_({name + ".idx", index_.bytes()}, {name + ".bin", tokens_.bytes()}) {}
+      : indexed_dataset{open_file(name + ".idx"), open_file(name + ".bin")} {}  // braces: in this order
+  indexed_dataset(opened_file index, opened_file tokens)
+      : index_(std::move(index)), tokens_(std::move(tokens)),
+        sequences_(detail::bytes_of(index_), detail::bytes_of(tokens_)) {}
 
   std::uint64_t size() const noexcept { return sequences_.size(); }
   const indexed_sequences& sequences() const noexcept { return sequences_; }
   void append(std::uint64_t sequence, batch_type& to) const { sequences_.append(sequence, to); }
 
  private:
-  platform::mapped_file index_, tokens_;
+  opened_file index_, tokens_;
   indexed_sequences sequences_;
 };
 

@@ -14,12 +14,39 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace data {
+
+/// The bytes of a file in memory, its name for errors, and what keeps the bytes valid: a mapping, or a file of a cache.
+/// Copies refer to the same bytes. Sources read from it.
+class opened_file {
+ public:
+  opened_file() = default;
+  opened_file(std::string name, std::span<const std::byte> bytes, std::shared_ptr<const void> keeper)
+      : name_(std::move(name)), bytes_(bytes), keeper_(std::move(keeper)) {}
+
+  const std::string& name() const noexcept { return name_; }
+  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::string name_;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> keeper_;
+};
+
+/// Maps a local file, which must not become shorter while it is used. Raises `system` if it can't be mapped.
+inline opened_file open_file(const std::string& path) {
+  std::string problem;
+  auto mapping = std::make_shared<const platform::mapped_file>(path, problem);
+  if (!problem.empty()) raise(errc::system, hocket::detail::concat({"cannot map '", path, "': ", problem}));
+  return {path, mapping->bytes(), mapping};
+}
 
 /// Something with numbered samples, from which a loader makes batches. `append` adds one sample to a batch; it may be
 /// called by several threads with different batches. `batch_type` has a default constructor and `clear`.
@@ -40,19 +67,13 @@ struct named_bytes {
   std::span<const std::byte> bytes;
 };
 
+inline named_bytes bytes_of(const opened_file& file) { return {file.name(), file.bytes()}; }
+
 /// Raises an error that names the file and the offset of what is wrong: `corrupted`, or `invalid_argument` for a file
 /// that is whole but not supported.
 [[noreturn]] HOCKET_COLD inline void refuse(const named_bytes& file, std::uint64_t at, std::string_view reason,
                                             errc code = errc::corrupted) {
   raise(code, hocket::detail::concat({"'", file.name, "' at byte ", at, ": ", reason}));
-}
-
-/// Maps a file, or raises an error that names it.
-inline platform::mapped_file map_file(const std::string& path) {
-  std::string problem;
-  platform::mapped_file file(path, problem);
-  if (!problem.empty()) raise(errc::system, hocket::detail::concat({"cannot map '", path, "': ", problem}));
-  return file;
 }
 
 /// Returns the number at `at`, which may be at any address; the bytes must be there.

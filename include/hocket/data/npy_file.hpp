@@ -9,7 +9,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/platform/mapped_file.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/input.hpp>
 
@@ -222,8 +221,9 @@ class npy_file {
   using batch_type = std::vector<std::byte>;  ///< the bytes of the rows
 
   /// Raises `system` if the file can't be mapped, and as `read_npy_header`.
-  explicit npy_file(const std::string& path)
-      : file_(detail::map_file(path)), name_(path), header_(read_npy_header({path, file_.bytes()})),
+  explicit npy_file(const std::string& path) : npy_file(open_file(path)) {}
+  explicit npy_file(opened_file file)
+      : file_(std::move(file)), header_(read_npy_header(detail::bytes_of(file_))),
         row_bytes_(header_.rows() == 0 ? 0 : header_.row_elements() * header_.element_bytes) {}
 
   const npy_header& header() const noexcept { return header_; }
@@ -236,7 +236,7 @@ class npy_file {
   std::span<const std::byte> row(std::uint64_t number) const {
     if (number >= size()) {
       raise(errc::invalid_argument,
-            hocket::detail::concat({"row ", number, " of '", name_, "' is asked for, and there are ", size()}));
+            hocket::detail::concat({"row ", number, " of '", file_.name(), "' is asked for, and there are ", size()}));
     }
     return file_.bytes().subspan(header_.data_at + number * row_bytes_, row_bytes_);
   }
@@ -248,8 +248,7 @@ class npy_file {
   }
 
  private:
-  platform::mapped_file file_;
-  std::string name_;
+  opened_file file_;
   npy_header header_;
   std::uint64_t row_bytes_;
 };

@@ -5,7 +5,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/platform/mapped_file.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/input.hpp>
 
@@ -14,6 +13,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -62,8 +62,8 @@ class text_lines {
   using batch_type = std::vector<std::string_view>;  ///< views of the file: valid as long as this object
 
   /// Reads the whole file, to find its lines. Raises `system` if it can't be mapped.
-  explicit text_lines(const std::string& path)
-      : file_(detail::map_file(path)), lines_(detail::text_of(file_.bytes())), name_(path) {}
+  explicit text_lines(const std::string& path) : text_lines(open_file(path)) {}
+  explicit text_lines(opened_file file) : file_(std::move(file)), lines_(detail::text_of(file_.bytes())) {}
 
   /// Returns the number of lines.
   std::uint64_t size() const noexcept { return lines_.size(); }
@@ -72,16 +72,15 @@ class text_lines {
   std::string_view line(std::uint64_t number) const {
     if (number < size()) return lines_[number];
     raise(errc::invalid_argument,
-          hocket::detail::concat({"line ", number, " of '", name_, "' is asked for, and there are ", size()}));
+          hocket::detail::concat({"line ", number, " of '", file_.name(), "' is asked for, and there are ", size()}));
   }
 
   /// Adds a line to a batch. Raises as `line`.
   void append(std::uint64_t number, batch_type& to) const { to.push_back(line(number)); }
 
  private:
-  platform::mapped_file file_;
+  opened_file file_;
   line_index lines_;
-  std::string name_;
 };
 
 }  // namespace data

@@ -6,7 +6,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/platform/mapped_file.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/input.hpp>
 
@@ -93,8 +92,9 @@ class token_samples {
 class token_file {
  public:
   /// Raises `system` if the file can't be mapped, and `corrupted` if its length is no multiple of that of a token.
-  explicit token_file(const std::string& path, token_type type = token_type::u16)
-      : file_(detail::map_file(path)), tokens_({path, file_.bytes()}, type) {}
+  explicit token_file(const std::string& path, token_type type = token_type::u16) : token_file(open_file(path), type) {}
+  explicit token_file(opened_file file, token_type type = token_type::u16)
+      : file_(std::move(file)), tokens_(detail::bytes_of(file_), type) {}
   token_file(const token_file&) = delete;
   token_file& operator=(const token_file&) = delete;
 
@@ -106,7 +106,7 @@ class token_file {
   token_samples samples(std::uint64_t length) const { return {tokens_, length}; }
 
  private:
-  platform::mapped_file file_;
+  opened_file file_;
   token_array tokens_;
 };
 

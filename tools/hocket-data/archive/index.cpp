@@ -130,7 +130,7 @@ class indexer {
 }  // namespace
 
 void write_index(const std::string& path) {
-  const auto mapped = hocket::data::detail::map_file(path);
+  const auto mapped = hocket::data::open_file(path);
   const tar_index found = indexer({path, mapped.bytes()}).run();
   const std::string name = path + ".index", unfinished = name + ".unfinished";
   std::ofstream out(unfinished, std::ios::binary);

@@ -29,19 +29,11 @@ class mapped_file {
   /// Maps the file `path`; `problem` explains a failure.
   mapped_file(const std::string& path, std::string& problem) {
     const file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    struct stat found {};
-    if (!file || ::fstat(file.get(), &found) != 0) {
-      problem = std::generic_category().message(errno);
-    } else if (!S_ISREG(found.st_mode)) {
-      problem = "it is not a regular file";
-    } else if (found.st_size > 0) {  // an empty file can't be mapped, and need not be
-      size_ = static_cast<std::size_t>(found.st_size);
-      void* const begin = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
-      if (begin != MAP_FAILED) data_ = static_cast<const std::byte*>(begin);
-      else problem = std::generic_category().message(errno);
-      if (begin == MAP_FAILED) size_ = 0;
-    }
+    if (file) map(file.get(), problem);
+    else problem = std::generic_category().message(errno);
   }
+  /// Maps an open file, whose descriptor need not remain open.
+  mapped_file(int descriptor, std::string& problem) { map(descriptor, problem); }
 
   mapped_file(mapped_file&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -58,6 +50,21 @@ class mapped_file {
   std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
 
  private:
+  void map(int descriptor, std::string& problem) {
+    struct stat found {};
+    if (::fstat(descriptor, &found) != 0) {
+      problem = std::generic_category().message(errno);
+    } else if (!S_ISREG(found.st_mode)) {
+      problem = "it is not a regular file";
+    } else if (found.st_size > 0) {  // an empty file can't be mapped, and need not be
+      size_ = static_cast<std::size_t>(found.st_size);
+      void* const begin = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor, 0);
+      if (begin != MAP_FAILED) data_ = static_cast<const std::byte*>(begin);
+      else problem = std::generic_category().message(errno);
+      if (begin == MAP_FAILED) size_ = 0;
+    }
+  }
+
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };
