@@ -18,10 +18,10 @@ namespace data {
 
 /// One version of a remote file.
 struct remote_file {
-  std::string name;                     ///< where it is: a URL, or what the source defines
-  std::uint64_t bytes = 0;              ///< of the whole file
-  std::string version;                  ///< changes with the content: ETag or Last-Modified; empty if none is stated
-  std::optional<std::uint32_t> crc32c;  ///< of the whole file, if it is stated
+  std::string name = {};     ///< where it is: a URL, or what the source defines
+  std::uint64_t bytes = 0;   ///< of the whole file
+  std::string version = {};  ///< changes with the content: ETag or Last-Modified; empty if none is stated
+  std::optional<std::uint32_t> crc32c = {};  ///< of the whole file, if it is stated
 
   bool operator==(const remote_file&) const = default;
 };
