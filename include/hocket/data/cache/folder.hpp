@@ -210,6 +210,7 @@ class cache_folder {
   /// Lists the files of the cache, except `omitted`, in order of their last use. Other files are ignored.
   failure list(std::string_view omitted, std::vector<entry>& result, const guard& locked) const {
     for (const std::string& file_name : platform::list_directory(path_)) {
+      if (failure cause = remove_if_orphan(file_name)) return cause;
       entry found{file_name, file_name.ends_with(partial_suffix)};
       if (found.is_partial) found.name.resize(found.name.size() - partial_suffix.size());
       if (!is_cached_name(found.name) || found.name == omitted) continue;
@@ -220,6 +221,13 @@ class cache_folder {
     std::sort(result.begin(), result.end(),
               [](const entry& a, const entry& b) { return std::tie(a.used, a.name) < std::tie(b.used, b.name); });
     return {};
+  }
+
+  /// Removes the record of a download that is no longer there: a process has died between two changes of the folder.
+  failure remove_if_orphan(std::string_view file_name) const {
+    if (!file_name.ends_with(record_suffix)) return {};
+    const std::string_view name = file_name.substr(0, file_name.size() - record_suffix.size());
+    return is_cached_name(name) && !exists(partial(name)) ? removed(record(name)) : failure();
   }
 
   failure examine(entry& which, bool& is_there, const guard& locked) const {
