@@ -38,6 +38,15 @@
 HOCKET_BEGIN_NAMESPACE
 namespace data {
 
+/// A source to which its loader reports how far it has come: `loaded_until(cursor)`, before it loads the first batch and
+/// after others, when all samples before the cursor are loaded; and `loading_ends()`, which must not fail and must end
+/// waits of `append`, from the destructor.
+template <class Source>
+concept reports_loading = requires(const Source& from, const cursor& at) {
+  from.loaded_until(at);
+  from.loading_ends();
+};
+
 struct loader_options {
   std::uint64_t batch = 1;   ///< samples of a batch over all ranks; must be equal on all ranks
   std::size_t prefetch = 4;  ///< batches that may be ready before they are needed
@@ -86,7 +95,8 @@ class loader {
          const data::cursor& from = {})
       : order_(std::move(order)), source_(from_source), share_(of), options_(valid(options)),
         sizes_(order_.size(), options.batch), slots_(options.prefetch + 1), cursor_(sizes_.normal(from)),
-        next_to_load_(cursor_), ender_{*this} {
+        next_to_load_(cursor_), loaded_until_(cursor_), ender_{*this} {
+    if constexpr (reports_loading<Source>) source_.loaded_until(cursor_);
     for (std::size_t i = 0; i < options.threads; ++i) threads_.emplace_back([this] { run(); });
   }
   loader(Order, const Source&&, const share&, const loader_options& = {}, const data::cursor& = {}) = delete;
@@ -98,6 +108,8 @@ class loader {
   /// time.
   batch_type& next() {
     std::unique_lock lock(mutex_);
+    if (released_ < delivered_)
+      last_delivered().batch.samples.clear();  // may be all that keeps files of a cache in use
     released_ = delivered_;
     room_.notify_all();
     slot& wanted = slots_[static_cast<std::size_t>(delivered_ % slots_.size())];
@@ -155,6 +167,7 @@ class loader {
   struct slot {
     batch_type batch;
     bool is_ready = false;
+    bool is_loaded = false;  ///< and `loaded_` does not count it yet
   };
 
   /// Ends the threads, also if the constructor fails.
@@ -176,8 +189,11 @@ class loader {
       must_end_ = true;
     }
     room_.notify_all();
+    if constexpr (reports_loading<Source>) source_.loading_ends();
     for (std::thread& each : threads_) each.join();
   }
+
+  slot& last_delivered() noexcept { return slots_[static_cast<std::size_t>((delivered_ - 1) % slots_.size())]; }
 
   void wait_for(const slot& wanted, std::unique_lock<std::mutex>& lock) {
     const auto begin = clock::now();
@@ -213,11 +229,59 @@ class loader {
       const auto took = clock::now() - load_begin;
       lock.lock();
       times_.loading += took;
-      if (cause && !failure_) failure_ = cause;
-      to.is_ready = !cause && !must_end_;
-      ready_.notify_all();
-      if (cause) room_.notify_all();  // the other threads end, too
+      to.is_ready = to.is_loaded = !cause && !must_end_;
+      end_batch(cause);
+      if constexpr (reports_loading<Source>) {
+        if (count_loaded()) report(lock);
+      }
     }
+  }
+
+  void end_batch(const std::exception_ptr& cause) {
+    if (cause && !failure_) failure_ = cause;
+    ready_.notify_all();
+    if (cause) room_.notify_all();  // the other threads end, too
+  }
+
+  /// Counts the batches before which all are loaded. Returns whether there are more of them than before.
+  bool count_loaded() {
+    const std::uint64_t before = loaded_;
+    for (; loaded_ < begun_; ++loaded_) {
+      slot& next = slots_[static_cast<std::size_t>(loaded_ % slots_.size())];
+      if (!std::exchange(next.is_loaded, false)) break;
+      loaded_until_ = sizes_.after(loaded_until_);
+    }
+    return loaded_ != before;
+  }
+
+  /// Reports to the source, by one thread at a time, so that it learns of no earlier cursor after a later one.
+  void report(std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    std::exception_ptr cause;
+    {
+      const std::lock_guard one_at_a_time(reporting_);
+      lock.lock();
+      const data::cursor at = loaded_until_;
+      const bool is_needed = !must_end_;
+      lock.unlock();
+      if (is_needed) cause = failure_of([&] { source_.loaded_until(at); });
+    }
+    lock.lock();
+    if (cause) end_batch(cause);
+  }
+
+  template <class Body>
+  static std::exception_ptr failure_of(Body body) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      body();
+    } catch (...) {
+      return std::current_exception();
+    }
+#else
+    body();
+#endif
+    return nullptr;
   }
 
   struct epoch_of_thread {
@@ -265,8 +329,10 @@ class loader {
   std::vector<slot> slots_;        ///< batch i of this object is in slot i modulo their number
   data::cursor cursor_;            ///< of the consumer
   data::cursor next_to_load_;
-  std::uint64_t begun_ = 0, delivered_ = 0, released_ = 0;  ///< numbers of batches
-  std::exception_ptr failure_;                              ///< the first one
+  data::cursor loaded_until_;                                            ///< all before it is loaded
+  std::uint64_t begun_ = 0, loaded_ = 0, delivered_ = 0, released_ = 0;  ///< numbers of batches
+  std::mutex reporting_;                                                 ///< taken before `mutex_`
+  std::exception_ptr failure_;                                           ///< the first one
   loader_times times_;
   std::atomic<bool> must_end_{false};
   std::vector<std::thread> threads_;

@@ -7,6 +7,7 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/input.hpp>
+#include <hocket/data/loader.hpp>
 #include <hocket/data/mixture.hpp>
 
 #include <concepts>
@@ -23,6 +24,8 @@ class mixed_sources {
  public:
   static_assert((std::same_as<typename First::batch_type, typename Others::batch_type> && ...),
                 "hocket: sources can be mixed if their batches have the same type");
+  static_assert(!(reports_loading<First> || ... || reports_loading<Others>),
+                "hocket: a group_reader can't be part of a mixture: its order is not that of the loader");
   using batch_type = typename First::batch_type;
 
   explicit mixed_sources(const First& first, const Others&... others) : sources_(first, others...) {}

@@ -108,7 +108,10 @@ TEST_CASE("the least recently used file is removed, and none that is open or nee
     cache.open("3");
     cache.open("4");
     CHECK(cached_files(files.folder()) == std::vector<std::string>{"2", "3", "4"});
-    cache.open(cache.describe("0"), {{cached_name(cache.describe("3"))}});
+    cache.open(cache.describe("0"), {.find_needed = [&](const auto&, hocket::data::needed_names& needed) {
+                 needed = {cached_name(cache.describe("3"))};
+                 return failure();
+               }});
     CHECK(cached_files(files.folder()) == std::vector<std::string>{"0", "2", "3"});
     CHECK(text_of(held) == files.source.content_of("2"));
   }
@@ -268,9 +271,8 @@ TEST_CASE("a thread that waits for a downloader learns that it stalls") {
              Catch::Contains("another process has '" + files.folder() + "/0-") &&
                  Catch::Contains(".partial' locked, and has written nothing for 0.2 s"));
   const std::atomic<bool> cancelled{true};
-  CHECK(raised_by(errc::aborted, [&] {
-          cache.open(cache.describe("0"), {{}, &cancelled});
-        }) == "the wait for '0' was cancelled");
+  CHECK(raised_by(errc::aborted, [&] { cache.open(cache.describe("0"), {.cancelled = &cancelled}); }) ==
+        "the wait for '0' was cancelled");
   may_end = true;
   downloader.join();
   CHECK(of_downloader == "the server has stalled");

@@ -189,7 +189,7 @@ TEST_CASE("errors of the operating system name the path") {
        "/lock': No locks available: a cache needs a folder on a disk of this host"},
       {"full disk", [] { return hocket_test::refuse_system_call(SYS_pwrite64, ENOSPC); },
        ".partial.json': No space left on device"},
-      {"read-only", [] { return hocket_test::refuse_system_call(SYS_openat, EROFS); }, "/lock': Read-only file system"},
+      {"read-only", [] { return hocket_test::refuse_system_call(SYS_openat, EROFS); }, "': Read-only file system"},
       {"limit of files",
        [] {
          const rlimit most{file_bytes - 1, file_bytes - 1};

@@ -52,7 +52,9 @@ struct cache_options {
 
 /// What `file_cache::open` may do.
 struct open_rules {
-  needed_names needed = {};                      ///< files that must not be removed to make room
+  /// Sets `needed` to the names of files that must not be removed to make room, sorted, as `cached_name` returns them.
+  /// It is called while no process can change the folder.
+  std::function<failure(const detail::cache_folder::guard&, needed_names& needed)> find_needed = nullptr;
   const std::atomic<bool>* cancelled = nullptr;  ///< ends a wait for another process with `aborted`, once it is true
 };
 
@@ -136,7 +138,7 @@ class file_cache {
       attempt now;
       if (failure cause = open_whole(file, name, now, result)) return cause;
       if (!now.is_done) {
-        if (failure cause = begin_download(file, name, rules.needed, now)) return cause;
+        if (failure cause = begin_download(file, name, rules, now)) return cause;
       }
       if (now.is_mine) return finish_download(file, name, now, result);
       if (now.is_done) return {};
@@ -243,7 +245,7 @@ class file_cache {
   }
 
   /// Locks the partial file and reserves room, if no other process has it and there is room.
-  failure begin_download(const remote_file& file, const std::string& name, const needed_names& needed, attempt& now) {
+  failure begin_download(const remote_file& file, const std::string& name, const open_rules& rules, attempt& now) {
     detail::cache_folder::guard locked;
     if (failure cause = lock(locked)) return cause;
     const std::string path = folder_.partial(name), whole = folder_.whole(name);
@@ -257,6 +259,10 @@ class file_cache {
     const int error = now.partial.try_lock(platform::lock_kind::exclusive);
     if (error == EWOULDBLOCK) return {};
     if (error != 0) return detail::lock_failure(path, error);
+    needed_names needed;
+    if (rules.find_needed) {
+      if (failure cause = rules.find_needed(locked, needed)) return cause;
+    }
     detail::cache_folder::room found;
     if (failure cause = folder_.make_room(name, file.bytes, options_.bytes, needed, found, locked)) return cause;
     now.has_no_room = !found.is_reserved;

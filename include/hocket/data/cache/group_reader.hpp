@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Reads the samples of remote shards through a cache, in an order of groups of shards, so that each shard is downloaded
+/// once per host and epoch, also if the data set is larger than the cache.
+///
+/// All ranks of a host read the same groups in the same order. A shard is removed only after the slowest of them has
+/// passed its group, and a rank that is two groups ahead waits for the slowest. So the cache must have room for two
+/// groups, and each shard is downloaded once per epoch if
+///
+///   - all processes that use the folder are readers of the same shards in the same order, numbered from 0;
+///   - a batch, over all ranks, has no more samples than any group; if a loader has several threads, as many batches as
+///     it may load ahead, and one more.
+///
+/// No rank waits forever: the slowest needs shards of its group and the next one at most, for which there is room.
+#pragma once
+
+#include <hocket/core/checksum.hpp>
+#include <hocket/core/config.hpp>
+#include <hocket/core/deadline.hpp>
+#include <hocket/core/error.hpp>
+#include <hocket/core/platform/wait_limit.hpp>
+#include <hocket/core/text.hpp>
+#include <hocket/data/cache/file_cache.hpp>
+#include <hocket/data/cache/reader_positions.hpp>
+#include <hocket/data/order.hpp>
+#include <hocket/data/share.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+HOCKET_BEGIN_NAMESPACE
+namespace data {
+
+/// A batch, and the shards that its samples may refer to.
+template <class Batch>
+class shard_batch : public Batch {
+ public:
+  void clear() {
+    Batch::clear();
+    in_use_.clear();
+  }
+
+  /// Keeps a shard until `clear`.
+  void keep(const std::shared_ptr<const void>& shard) {
+    if (std::find(in_use_.begin(), in_use_.end(), shard) == in_use_.end()) in_use_.push_back(shard);
+  }
+
+ private:
+  std::vector<std::shared_ptr<const void>> in_use_;
+};
+
+/// Shards that can be opened one by one, through a cache. `open` may be called by several threads; a shard has
+/// `append(sample, batch)`.
+template <class Shards>
+concept remote_shards = requires(Shards& all, const open_rules& rules, typename Shards::shard_type::batch_type& to) {
+  { all.files() } -> std::convertible_to<const std::vector<remote_file>&>;
+  { all.sizes() } -> std::convertible_to<const std::vector<std::uint64_t>&>;
+  { all.cache() } -> std::same_as<file_cache&>;
+  { all.open(std::size_t{}, rules) } -> std::same_as<std::shared_ptr<const typename Shards::shard_type>>;
+  all.open(std::size_t{}, rules)->append(std::uint64_t{}, to);
+};
+
+/// The samples of remote shards, as a source of a loader; see the top of this file. The shards must outlive it. May be
+/// used by several threads. A program that has no loader calls `loaded_until` instead.
+template <remote_shards Shards>
+class group_reader {
+ public:
+  using batch_type = shard_batch<typename Shards::shard_type::batch_type>;
+
+  /// `of` must be made of `listed_shards{shards.sizes(), shards_per_group}`, and be the same for all readers of the host.
+  /// Raises `invalid_argument` if it is of other shards, if two groups are larger than the bound of the cache, or if
+  /// `self` is no reader, or one that exists already. Downloads nothing.
+  group_reader(Shards& shards, order of, const host_reader& self = {})
+      : shards_(shards), order_(std::move(of)), self_(valid(self)), ends_(ends_of(shards.sizes())),
+        names_(names_of(shards.files())), groups_(order_.epoch(0).groups()),
+        positions_(shards.cache().files(), hash_of(names_), self) {
+    shards_.cache().require_room(shards_.files(), 2 * require_same_shards());
+    if (failure cause = positions_.start(limit())) raise(std::move(cause));
+  }
+  group_reader(const group_reader&) = delete;
+  group_reader& operator=(const group_reader&) = delete;
+
+  /// Returns the number of samples.
+  std::uint64_t size() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
+
+  /// Adds a sample to a batch. Waits until its group is the slowest reader's or the next one, and for its shard to be
+  /// downloaded. Raises as `file_cache::open`, `invalid_argument` if there is no such sample, and `timeout` if the
+  /// slowest reader makes no progress. Adds nothing once `loading_ends` was called.
+  void append(std::uint64_t sample, batch_type& to) const {
+    if (sample >= size()) refuse(hocket::detail::concat({"sample ", sample, " is asked for, and there are ", size()}));
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), sample);
+    const auto shard = static_cast<std::size_t>(end - ends_.begin());
+    const shard_pointer opened = open(shard);
+    if (!opened) return;
+    opened->append(sample - (shard == 0 ? 0 : ends_[shard - 1]), to);
+    to.keep(opened);
+  }
+
+  /// Informs the readers of the host that this one needs no sample before a position any more. A loader calls it.
+  void loaded_until(const cursor& at) const {
+    has_ended_ = false;
+    if (at.position >= size()) return;
+    std::uint64_t turn = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      turn = at.epoch * groups_ + order_of(at.epoch).group_at(at.position);
+      if (turn == positions_.own_turn()) return;
+    }
+    if (failure cause = move_to(turn)) raise(std::move(cause));
+  }
+
+  /// Informs the readers of the host that this one needs nothing until the next call of `loaded_until`, and ends waits of
+  /// `append`. A loader calls it when it is destroyed.
+  void loading_ends() const {
+    has_ended_ = true;
+    static_cast<void>(
+        move_to(detail::reader_positions::ended));  // if it fails, others wait until they find this one dead
+  }
+
+ private:
+  using shard_pointer = std::shared_ptr<const typename Shards::shard_type>;
+  using slowest_reader = detail::reader_positions::slowest;
+
+  [[noreturn]] static void refuse(std::string reason) {
+    raise(errc::invalid_argument, std::move(reason), {.operation = "data::group_reader"});
+  }
+  static const host_reader& valid(const host_reader& self) {
+    if (0 <= self.reader && self.reader < self.readers) return self;
+    refuse(hocket::detail::concat({"reader ", self.reader, " is not one of ", self.readers, " readers of a host"}));
+  }
+  static std::vector<std::uint64_t> ends_of(const std::vector<std::uint64_t>& sizes) {
+    std::vector<std::uint64_t> result;
+    for (const std::uint64_t each : sizes) result.push_back((result.empty() ? 0 : result.back()) + each);
+    return result;
+  }
+  static std::vector<std::string> names_of(const std::vector<remote_file>& files) {
+    std::vector<std::string> result;
+    for (const remote_file& each : files) result.push_back(cached_name(each));
+    return result;
+  }
+  static std::uint64_t hash_of(const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& each : names) (all += each) += '\n';
+    return hocket::detail::checksum(std::as_bytes(std::span(all)));
+  }
+
+  /// Checks that the order is of these shards, and returns the number of shards of a group.
+  std::uint64_t require_same_shards() const {
+    const epoch_order epoch = order_.epoch(0);
+    const std::uint64_t in_group = groups_ == 0 ? 0 : epoch.shards_of(0).size();
+    const std::uint64_t count = groups_ == 0 ? 0 : (groups_ - 1) * in_group + epoch.shards_of(groups_ - 1).size();
+    const bool has_same_samples = order_.size() == size();
+    if (has_same_samples && count == ends_.size()) return in_group;
+    refuse(hocket::detail::concat({"the order is of ", has_same_samples ? count : order_.size(),
+                                   has_same_samples ? " shards" : " samples", ", and there are ",
+                                   has_same_samples ? ends_.size() : size(),
+                                   ": make it of listed_shards with the sizes of these shards"}));
+  }
+
+  deadline limit() const { return deadline::after(shards_.cache().timeout()); }
+
+  /// Returns the order of an epoch; keeps that of three.
+  const epoch_order& order_of(std::uint64_t epoch) const {
+    const auto found = orders_.find(epoch);
+    if (found != orders_.end()) return found->second;
+    while (orders_.size() > 2) orders_.erase(orders_.begin()->first < epoch ? orders_.begin() : --orders_.end());
+    return orders_.emplace(epoch, order_.epoch(epoch)).first->second;
+  }
+
+  /// Returns the shards of turns `begin` to `last`, sorted.
+  std::vector<std::uint64_t> shards_of(std::uint64_t begin, std::uint64_t last) const {
+    std::vector<std::uint64_t> result;
+    for (std::uint64_t turn = begin; turn <= last && turn != detail::reader_positions::ended; ++turn) {
+      const auto shards = order_of(turn / groups_).shards_of(turn % groups_);
+      result.insert(result.end(), shards.begin(), shards.end());
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+  /// Returns the shards that this reader may have open: those of its turn and the next one, unless they are too far
+  /// ahead of the slowest reader. The same shard in another turn does not count: there would be no room for it.
+  std::vector<std::uint64_t> admitted(const slowest_reader& now, std::uint64_t own) const {
+    return now.has_all && own != detail::reader_positions::ended ? shards_of(own, now.turn + 1)
+                                                                 : std::vector<std::uint64_t>();
+  }
+
+  /// The lock of the folder comes before that of this object, here as where files are removed.
+  failure move_to(std::uint64_t turn) const {
+    detail::cache_folder::guard locked;
+    if (failure cause = shards_.cache().files().lock(limit(), locked)) return cause;
+    const std::lock_guard lock(mutex_);
+    if (failure cause = positions_.move_to(turn, locked)) return cause;
+    slowest_reader now;
+    if (failure cause = positions_.find_slowest(now, locked)) return cause;
+    const auto kept = admitted(now, turn);
+    std::erase_if(opened_, [&](const auto& each) { return !std::binary_search(kept.begin(), kept.end(), each.first); });
+    return {};
+  }
+
+  /// Returns a shard; null if the loading has ended.
+  shard_pointer open(std::size_t shard) const {
+    shard_pointer opened;
+    if (!wait_for_turn(shard, opened) || opened) return opened;
+    const open_rules rules{[this](const auto& locked, needed_names& needed) { return find_needed(locked, needed); },
+                           &has_ended_};
+    opened = shards_.open(shard, rules);
+    const std::lock_guard lock(mutex_);
+    return has_ended_ ? opened : opened_.emplace(shard, std::move(opened)).first->second;
+  }
+
+  /// Waits until the shard may be opened, or is open, which sets `opened`. Returns false if the loading has ended.
+  bool wait_for_turn(std::size_t shard, shard_pointer& opened) const {
+    deadline until = limit();
+    slowest_reader before, now;
+    for (detail::polling_pause pause; !has_ended_; pause()) {
+      if (find_opened(shard, opened)) return true;
+      bool is_admitted = false;
+      if (failure cause = find_admitted(shard, now, is_admitted)) raise(std::move(cause));
+      if (is_admitted) return true;
+      if (now.turn != before.turn || now.has_all != before.has_all) until = limit();
+      if (until.passed()) raise(late(now));
+      before = now;
+    }
+    return false;
+  }
+
+  bool find_opened(std::size_t shard, shard_pointer& opened) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = opened_.find(shard);
+    if (found != opened_.end()) opened = found->second;
+    return opened != nullptr;
+  }
+
+  failure find_admitted(std::size_t shard, slowest_reader& now, bool& is_admitted) const {
+    detail::cache_folder::guard locked;
+    if (failure cause = shards_.cache().files().lock(limit(), locked)) return cause;
+    const std::lock_guard lock(mutex_);
+    if (failure cause = positions_.find_slowest(now, locked)) return cause;
+    const auto shards = admitted(now, positions_.own_turn());
+    is_admitted = std::binary_search(shards.begin(), shards.end(), std::uint64_t{shard});
+    return {};
+  }
+
+  /// Finds the files that a reader may still need.
+  failure find_needed(const detail::cache_folder::guard& locked, needed_names& needed) const {
+    const std::lock_guard lock(mutex_);
+    slowest_reader now;
+    if (failure cause = positions_.find_slowest(now, locked)) return cause;
+    for (const std::uint64_t each : shards_of(now.turn, now.turn + 1))
+      needed.push_back(names_[static_cast<std::size_t>(each)]);
+    std::sort(needed.begin(), needed.end());
+    return {};
+  }
+
+  failure late(const slowest_reader& now) const {
+    const std::string waited = platform::seconds_text(shards_.cache().timeout());
+    const std::string who =
+        hocket::detail::concat({"reader ", now.reader, " of ", self_.readers, " of '", shards_.cache().folder(), "'"});
+    if (!now.has_all)
+      return make_failure(errc::timeout, hocket::detail::concat({who, " has not started within ", waited}));
+    return make_failure(
+        errc::timeout,
+        hocket::detail::concat({who, " has been in group ", now.turn % groups_, " of epoch ", now.turn / groups_,
+                                " for ", waited, ", and reader ", self_.reader,
+                                " can't be two groups ahead: a group must not have fewer samples than a batch"}));
+  }
+
+  Shards& shards_;
+  const order order_;
+  const host_reader self_;
+  const std::vector<std::uint64_t> ends_;
+  const std::vector<std::string> names_;
+  const std::uint64_t groups_;
+  mutable std::atomic<bool> has_ended_{false};
+  mutable std::mutex mutex_;
+  mutable detail::reader_positions positions_;
+  mutable std::map<std::uint64_t, epoch_order> orders_;
+  mutable std::map<std::size_t, shard_pointer> opened_;
+};
+
+}  // namespace data
+HOCKET_END_NAMESPACE
