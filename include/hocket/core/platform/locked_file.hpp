@@ -27,20 +27,21 @@ namespace platform {
 
 enum class lock_kind : unsigned char { shared, exclusive };
 
-/// `create` also opens a file that exists.
-enum class access : unsigned char { read, create };
+/// `create` also opens a file that exists. Symbolic links are followed only by `read_linked`.
+enum class access : unsigned char { read, read_linked, create };
 
 struct file_status {
   std::uint64_t bytes = 0;
   std::int64_t changed = 0;  ///< when the content has changed or `touch` was called, in nanoseconds since 1970
 };
 
-/// A regular file. Functions return 0, or an error number. Symbolic links are not followed.
+/// A regular file. Functions return 0, or an error number.
 class locked_file {
  public:
   int open(const std::string& path, access how) {
-    const int flags = how == access::read ? O_RDONLY : O_RDWR | O_CREAT;
-    file_.reset(::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0666));
+    const int flags =
+        (how == access::create ? O_RDWR | O_CREAT : O_RDONLY) | (how == access::read_linked ? 0 : O_NOFOLLOW);
+    file_.reset(::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
     if (!file_) return errno;
     struct stat found {};
     const int error = ::fstat(file_.get(), &found) != 0 ? errno : S_ISREG(found.st_mode) ? 0 : EINVAL;
