@@ -205,6 +205,38 @@ TEST_CASE("a reader is never two groups ahead of the slowest") {
   CHECK(reader_error([&] { fast.append(epoch[first_of(5)], batch); }) == "");  // the other one is gone
 }
 
+TEST_CASE("a shard that the slowest reader has not used is kept, although its last use is the longest ago") {
+  token_storage files(12);
+  file_cache cache(files.folder(), files.source, files.options(100ms));
+  remote_token_shards shards(cache, files.names, sample_tokens);
+  const order in_order = order_of(shards);
+  const auto epoch = in_order.epoch(0);
+  const group_reader fast(shards, in_order, {0, 2}), slow(shards, in_order, {1, 2});
+  const auto use = [&](const auto& reader, std::uint64_t group) {
+    group_reader<remote_token_shards>::batch_type batch;
+    for (const std::uint64_t shard : epoch.shards_of(group)) reader.append(shard * samples_of_shard, batch);
+  };
+  const auto move_to = [&](const auto& reader, std::uint64_t group) {
+    std::uint64_t position = 0;
+    while (epoch.group_at(position) != group) ++position;
+    reader.loaded_until({0, position});
+  };
+  for (std::uint64_t group = 0; group + 2 < epoch.groups(); ++group) {
+    if (group == 0) use(fast, 0);
+    if (group == 0) use(fast, 1);
+    move_to(fast, group + 2);
+    use(slow, group);  // after the shards of the next group were used
+    move_to(slow, group + 1);
+    use(fast, group + 2);
+  }
+  for (const std::uint64_t group : {epoch.groups() - 2, epoch.groups() - 1}) use(slow, group);
+  for (const auto& [name, bytes] : files.source.bytes_read()) {
+    INFO(name);
+    CHECK(bytes <= token_storage::shard_bytes);
+  }
+  CHECK(files.source.bytes_read().size() == files.names.size());
+}
+
 TEST_CASE("the end of a loader does not wait for a reader that makes no progress") {
   token_storage files(12);
   file_cache cache(files.folder(), files.source, files.options(60s));
