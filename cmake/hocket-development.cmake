@@ -5,7 +5,7 @@
 #
 # Marker lines in a source tell the build about it:
 #   // needs: ucx eigen      omitted if one of these is missing: ucx, prometheus, eigen, cli11, benchmark,
-#                         nlohmann_json, nvtx, archive
+#                         nlohmann_json, nvtx, archive, curl
 #   // arguments: --steps 5  what the test of an example passes
 #   // expect: REGEX         matches the output of an example, or the first error of a misuse
 #   // alone: why            for a test that is not compiled together with others of its folder
@@ -64,6 +64,7 @@ endif()
 # For each word after `// needs:`, the target that it stands for, and the Debian package that contains it.
 set(hocket_need_target_ucx hocket::ucx)
 set(hocket_need_target_prometheus hocket::prometheus)
+set(hocket_need_target_curl hocket::curl)
 set(hocket_need_target_eigen Eigen3::Eigen)
 set(hocket_need_target_cli11 CLI11::CLI11)
 set(hocket_need_target_benchmark benchmark::benchmark)
@@ -73,6 +74,7 @@ set(hocket_need_target_catch2 Catch2::Catch2)
 set(hocket_need_target_nvtx hocket_nvtx)
 set(hocket_need_package_ucx libucx-dev)
 set(hocket_need_package_prometheus prometheus-cpp-dev)
+set(hocket_need_package_curl libcurl4-openssl-dev)
 set(hocket_need_package_eigen libeigen3-dev)
 set(hocket_need_package_cli11 libcli11-dev)
 set(hocket_need_package_benchmark libbenchmark-dev)
@@ -183,6 +185,9 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   if(NOT TARGET hocket::prometheus)
     set_property(GLOBAL APPEND PROPERTY hocket_left_out "the endpoint for Prometheus (needs ${hocket_need_package_prometheus})")
+  endif()
+  if(NOT TARGET hocket::curl)
+    set_property(GLOBAL APPEND PROPERTY hocket_left_out "reading files over HTTP and from S3 (needs ${hocket_need_package_curl} 7.88)")
   endif()
   if(NOT HOCKET_NVCC)
     set_property(GLOBAL APPEND PROPERTY hocket_left_out "the CUDA parts (no nvcc on this machine)")

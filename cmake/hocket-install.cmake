@@ -15,9 +15,11 @@ set(package_build_folder "${PROJECT_BINARY_DIR}/package_files")
 install(TARGETS hocket EXPORT hocket-exports FILE_SET HEADERS FILE_SET device_headers)
 install(TARGETS hocket_ucx EXPORT hocket-ucx-exports)
 install(TARGETS hocket_prometheus EXPORT hocket-prometheus-exports)
+install(TARGETS hocket_curl EXPORT hocket-curl-exports)
 install(EXPORT hocket-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
 install(EXPORT hocket-ucx-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
 install(EXPORT hocket-prometheus-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
+install(EXPORT hocket-curl-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
 
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/hocket-config.cmake.in" "${package_build_folder}/hocket-config.cmake"
@@ -30,7 +32,7 @@ install(
   FILES "${package_build_folder}/hocket-config.cmake" "${package_build_folder}/hocket-config-version.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake" "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/hocket-find-prometheus.cmake" "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cpp"
-        "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled-ucx.cpp"
+        "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled-ucx.cpp" "${CMAKE_CURRENT_LIST_DIR}/hocket-find-curl.cmake"
   DESTINATION "${package_folder}"
 )
 

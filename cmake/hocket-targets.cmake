@@ -4,6 +4,7 @@
 #   hocket::hocket  the headers, C++20, threads
 #   hocket::ucx     hocket::hocket and UCX, for <hocket/ucx.hpp>; exists only if UCX was found
 #   hocket::prometheus  hocket::hocket and prometheus-cpp, for <hocket/observe/prometheus.hpp>; exists only if that was found
+#   hocket::curl    hocket::hocket and libcurl, for <hocket/data/remote/curl.hpp>; exists only if that was found
 #   hocket::compiled, hocket::compiled_ucx: see hocket-compiled.cmake
 #
 # Every header is always installed: a program chooses parts by what it includes and links.
@@ -35,6 +36,9 @@ target_link_libraries(hocket_ucx INTERFACE hocket ucx::ucp ucx::ucs)
 add_library(hocket_prometheus INTERFACE)
 set_target_properties(hocket_prometheus PROPERTIES EXPORT_NAME prometheus)
 target_link_libraries(hocket_prometheus INTERFACE hocket prometheus-cpp::core prometheus-cpp::pull)
+add_library(hocket_curl INTERFACE)
+set_target_properties(hocket_curl PROPERTIES EXPORT_NAME curl)
+target_link_libraries(hocket_curl INTERFACE hocket CURL::libcurl)
 
 if(HOCKET_WITH_UCX)
   include("${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake")
@@ -53,6 +57,16 @@ if(HOCKET_WITH_PROMETHEUS)
   elseif(NOT HOCKET_WITH_PROMETHEUS STREQUAL "AUTO")
     message(FATAL_ERROR "hocket: HOCKET_WITH_PROMETHEUS is ${HOCKET_WITH_PROMETHEUS}, but prometheus-cpp was not found: install "
                         "prometheus-cpp-dev, or add the folder of another prometheus-cpp to CMAKE_PREFIX_PATH")
+  endif()
+endif()
+
+if(HOCKET_WITH_CURL)
+  include("${CMAKE_CURRENT_LIST_DIR}/hocket-find-curl.cmake")
+  if(TARGET CURL::libcurl)
+    add_library(hocket::curl ALIAS hocket_curl)
+  elseif(NOT HOCKET_WITH_CURL STREQUAL "AUTO")
+    message(FATAL_ERROR "hocket: HOCKET_WITH_CURL is ${HOCKET_WITH_CURL}, but libcurl 7.88 or newer was not found: install "
+                        "libcurl4-openssl-dev, or add the folder of another libcurl to CMAKE_PREFIX_PATH")
   endif()
 endif()
 

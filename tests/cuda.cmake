@@ -130,6 +130,7 @@ if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
   foreach(header IN LISTS hocket_headers)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/include" OUTPUT_VARIABLE name)
     if((name MATCHES "ucx" AND NOT TARGET hocket::ucx) OR (name MATCHES "/prometheus[.]" AND NOT TARGET hocket::prometheus)
+       OR (name MATCHES "/curl[.]" AND NOT TARGET hocket::curl)
        OR name MATCHES "^hocket/impl/src")
       continue()
     endif()
@@ -140,7 +141,7 @@ if(HOCKET_BUILD_REPOSITORY_TESTS AND NOT HOCKET_TEST_FOLDERS)
   set_target_properties(hocket.tests.host_headers_for_nvcc PROPERTIES CUDA_ARCHITECTURES 90)
   target_link_libraries(
     hocket.tests.host_headers_for_nvcc PRIVATE hocket.tests.cuda $<TARGET_NAME_IF_EXISTS:hocket::ucx>
-                                               $<TARGET_NAME_IF_EXISTS:hocket::prometheus>
+                                               $<TARGET_NAME_IF_EXISTS:hocket::prometheus> $<TARGET_NAME_IF_EXISTS:hocket::curl>
   )
 
   # ---- compile time and size of device code ---------------------------------------------------------------------
