@@ -198,6 +198,9 @@ inline std::string range_field(std::uint64_t first, std::uint64_t last, const st
 
 /// Answers as a server that does it right.
 inline bool serve_range(const version& file, const request& asked, const connection& to) {
+  if (asked.method == "HEAD")
+    return to.send("HTTP/1.1 200 OK\r\n" + file.fields + "Content-Length: " + std::to_string(file.bytes.size()) +
+                   "\r\n\r\n");
   if (asked.first >= file.bytes.size())
     return to.send(answer_text("416 Range Not Satisfiable",
                                "Content-Range: bytes */" + std::to_string(file.bytes.size()) + "\r\n", ""));

@@ -26,6 +26,7 @@ struct range_request {
   const remote_file* version = nullptr;  ///< the version that must be read; null for whatever is current
   std::uint64_t first = 0;               ///< first and last byte
   std::uint64_t last = 0;
+  bool is_head = false;    ///< is for the fields of the file alone, without bytes
   bool is_signed = false;  ///< has a signature, and follows no redirection
 };
 
@@ -94,10 +95,13 @@ inline verdict judge(const range_request& asked, const range_answer& got) {
   const bool is_about_file = got.status == 200 || got.status == 206 || got.status == 416;
   if (is_about_file && !fields.problem().empty()) return refused(errc::corrupted, {fields.problem()});
   const auto total = got.status == 200 ? fields.length : fields.range ? fields.range->total : std::nullopt;
+  if (got.status == 200 && asked.is_head && total) return {};
   if (is_about_file && got.status != 206 && !asked.version && total == 0) return {};
   if (got.status == 416 && asked.version && total) {
     if (verdict found = judge_version(asked, fields, total); found.cause) return found;
   }
+  if (got.status == 200 && asked.is_head)
+    return refused(errc::corrupted, {"the server does not state the length of the file"});
   if (got.status == 200) {
     if (asked.version) {
       if (verdict found = judge_version(asked, fields, total); found.cause) return found;
