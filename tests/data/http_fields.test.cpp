@@ -72,6 +72,18 @@ TEST_CASE("names of object storage have a bucket and a key") {
   CHECK(encoded_path("aZ09-._~/ %+\xff") == "aZ09-._~/%20%25%2B%FF");
 }
 
+TEST_CASE("objects have URLs") {
+  struct {
+    std::string_view endpoint, bucket, url;
+  } const cases[]{
+      {"", "bucket", "https://bucket.s3.eu-west-3.amazonaws.com/a%20b/c"},
+      {"", "my.bucket", "https://s3.eu-west-3.amazonaws.com/my.bucket/a%20b/c"},
+      {"http://host:9000", "bucket", "http://host:9000/bucket/a%20b/c"},
+      {"https://host/storage//", "my.bucket", "https://host/storage/my.bucket/a%20b/c"},
+  };
+  for (const auto& each : cases) CHECK(storage_url(each.endpoint, "eu-west-3", {each.bucket, "a b/c"}) == each.url);
+}
+
 TEST_CASE("a URL is shown without its query and its user name") {
   CHECK(shown_url("http://user:password@host/a@b") == "http://...@host/a@b");
   CHECK(shown_url("http://host/a@b") == "http://host/a@b");

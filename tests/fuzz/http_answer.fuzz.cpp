@@ -49,8 +49,8 @@ void check_fields(const answer_fields& fields) {
   require(fields.retry_after.size() <= 64, "fields are bounded");
 }
 
-void check_verdict(const range_request& asked, const range_answer& got) {
-  const verdict found = judge(asked, got);
+void check_result(const range_request& asked, const range_answer& got) {
+  const attempt_result found = check_answer(asked, got);
   require(hocket::detail::to_utf8(found.cause.reason) == found.cause.reason, "an error is valid UTF-8");
   require(found.cause.reason.size() < 4096, "an error is bounded");
   require(!found.may_retry || got.status == 429 || got.status >= 500, "only these are repeated");
@@ -91,9 +91,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_names(got.document);
   for (const std::string_view version : {"", "\"one\"", "W/\"one\"", "Mon, 01 Jan 2024 00:00:00 GMT"}) {
     const remote_file file{"http://host/file", 20000, std::string(version), {}};
-    check_verdict({&file, 1000, 5999, false, false}, got);
+    check_result({&file, 1000, 5999, false, false}, got);
   }
-  check_verdict({nullptr, 0, 0, false, false}, got);
-  check_verdict({nullptr, 0, 0, true, true}, got);
+  check_result({nullptr, 0, 0, false, false}, got);
+  check_result({nullptr, 0, 0, true, true}, got);
   return 0;
 }

@@ -319,6 +319,7 @@ TEST_CASE("options that are not valid are refused") {
       {"region", [](auto& o) { o.s3.region = "a/b"; }},
       {"endpoint", [](auto& o) { o.s3.endpoint = "localhost:9000"; }},
       {"endpoint", [](auto& o) { o.s3.endpoint = "http://user@localhost"; }},
+      {"endpoint", [](auto& o) { o.s3.endpoint = "http://localhost?x"; }},
   };
   for (const auto& [words, change] : cases) {
     INFO(words);

@@ -53,15 +53,17 @@ std::string nginx_program() {
 /// nginx as a child, which serves a folder.
 class nginx {
  public:
-  nginx(const std::string& program, const hocket_test::scratch_directory& scratch, const std::string& folder)
+  nginx(const std::string& program, const hocket_test::scratch_directory& scratch, const std::string& folder,
+        const std::string& more = {}, const std::string& listens = {})
       : port_(free_port()) {
     std::string paths;
     for (const char* const each : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"})
       paths += std::string(each) + "_temp_path " + scratch.path() + ";\n";
     scratch.write("nginx.conf", "daemon off;\nmaster_process off;\npid " + scratch.path() +
                                     "/pid;\nerror_log stderr emerg;\nevents {}\nhttp {\naccess_log off;\n" + paths +
-                                    "server {\nlisten 127.0.0.1:" + std::to_string(port_) + ";\nroot " + folder +
-                                    ";\nlocation /dated/ { etag off; alias " + folder + "/; }\n}\n}\n");
+                                    "server {\nlisten 127.0.0.1:" + std::to_string(port_) + listens + ";\nroot " +
+                                    folder + ";\nlocation /dated/ { etag off; alias " + folder + "/; }\n" + more +
+                                    "}\n}\n");
     const std::string configuration = scratch.path() + "/nginx.conf";
     child_ = ::fork();
     REQUIRE(child_ >= 0);
@@ -77,7 +79,9 @@ class nginx {
     ::waitpid(child_, nullptr, 0);
   }
 
-  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(port_) + path; }
+  std::string url(const std::string& path, const std::string& scheme = "http") const {
+    return scheme + "://127.0.0.1:" + std::to_string(port_) + path;
+  }
 
  private:
   int port_;
@@ -136,4 +140,46 @@ TEST_CASE("ranges are read from nginx") {
   CHECK(web.describe(tested.url("/empty"), found).reason == "");
   CHECK(found.bytes == 0);
   CHECK(hocket_test::contains(web.describe(tested.url("/none"), found).reason, "status 404"));
+}
+
+TEST_CASE("certificates are checked, and no redirection leaves TLS") {
+  const std::string program = nginx_program();
+  const hocket_test::scratch_directory scratch;
+  const std::string key = scratch.path() + "/key.pem";
+  const std::string certificate = scratch.path() + "/certificate.pem";
+  const std::string make =
+      "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext "
+      "subjectAltName=IP:127.0.0.1 -keyout " +
+      key + " -out " + certificate + " 2>/dev/null";
+  if (program.empty() || std::system(make.c_str()) != 0) {
+    std::puts("skipped: reading by HTTPS, because there is no nginx, or no openssl that makes a certificate");
+    return;
+  }
+  scratch.write("file", "0123456789");
+  const nginx tested(program, scratch, scratch.path(),
+                     "ssl_certificate " + certificate + ";\nssl_certificate_key " + key +
+                         ";\nlocation /leaves { return 302 http://127.0.0.1:1/file; }\n"
+                         "location /stays { return 302 https://$http_host/file; }\n",
+                     " ssl");
+  auto options = quick_options();
+  options.attempts = 100;
+  options.longest_pause = std::chrono::milliseconds(100);
+  options.ca_file = certificate;
+  http_source web(options);
+  remote_file found;
+  for (const std::string path : {"/file", "/stays"}) {
+    REQUIRE(web.describe(tested.url(path, "https"), found).reason == "");
+    CHECK(read_bytes(web, found, 2, 5).bytes == "23456");
+  }
+
+  const hocket::failure leaves = web.describe(tested.url("/leaves", "https"), found);
+  CHECK(leaves.code == hocket::errc::unreachable);
+  CHECK(hocket_test::contains(leaves.reason, "rotocol"));
+  CHECK(!hocket_test::contains(leaves.reason, "attempt"));
+
+  http_source strict(quick_options());
+  const hocket::failure unknown = strict.describe(tested.url("/file", "https"), found);
+  CHECK(unknown.code == hocket::errc::unreachable);
+  CHECK(hocket_test::contains(unknown.reason, "certificate"));
+  CHECK(!hocket_test::contains(unknown.reason, "attempt"));
 }

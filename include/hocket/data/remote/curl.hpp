@@ -150,7 +150,7 @@ class http_attempt {
   http_attempt(const http_attempt&) = delete;
   http_attempt& operator=(const http_attempt&) = delete;
 
-  verdict run(const http_options& how, deadline until) {
+  attempt_result run(const http_options& how, deadline until) {
     set_options(how, until);
     if (option_problem_ != CURLE_OK)
       return refused(errc::system, {"libcurl refuses an option: ", curl_easy_strerror(option_problem_)});
@@ -164,8 +164,8 @@ class http_attempt {
     if (result == CURLE_OK && !is_header_complete_)
       return {make_failure(errc::unreachable, "the answer ends within its header"), true};
     if (is_body_unwanted_ || result == CURLE_OK || result == CURLE_PARTIAL_FILE || answer_.status >= 400)
-      return judged();
-    return lost(result);
+      return checked_answer();
+    return transport_failure(result);
   }
 
   const range_answer& answer() const noexcept { return answer_; }
@@ -254,7 +254,7 @@ class http_attempt {
     header_bytes_ += line.size();
     is_header_too_long_ = header_bytes_ > longest_header;
     if (is_header_too_long_) return false;
-    if (received_ > 0 || document_bytes_ > 0) return true;  // a trailer, after the fields have been judged
+    if (received_ > 0 || document_bytes_ > 0) return true;  // a trailer, after the fields have been checked
     answer_.fields.add(line);
     is_header_complete_ = line == "\r\n" || line == "\n";
     return true;
@@ -272,7 +272,7 @@ class http_attempt {
   }
 
   bool accept_range(std::span<const std::byte> bytes) {
-    if (received_ == 0) is_body_unwanted_ = static_cast<bool>(judge(asked_, answer_).cause);
+    if (received_ == 0) is_body_unwanted_ = static_cast<bool>(check_answer(asked_, answer_).cause);
     is_body_too_long_ = !is_body_unwanted_ && bytes.size() > into_.size() - received_;
     if (is_body_unwanted_ || is_body_too_long_) return false;
     std::memcpy(into_.data() + received_, bytes.data(), bytes.size());
@@ -280,9 +280,9 @@ class http_attempt {
     return true;
   }
 
-  /// Judges an answer, all of whose header has arrived.
-  verdict judged() const {
-    verdict found = judge(asked_, answer_);
+  /// Checks an answer, all of whose header has arrived.
+  attempt_result checked_answer() const {
+    attempt_result found = check_answer(asked_, answer_);
     if (found.cause || answer_.status != 206) return found;
     return {make_failure(errc::corrupted, hocket::detail::concat({"the answer ends after ", received_, " of the ",
                                                                   into_.size(), " bytes of the range"})),
@@ -290,7 +290,7 @@ class http_attempt {
   }
 
   /// Returns what libcurl reports instead of an answer.
-  verdict lost(CURLcode result) const {
+  attempt_result transport_failure(CURLcode result) const {
     std::string text = hocket::detail::to_utf8(text_.data());
     if (text.empty()) text = curl_easy_strerror(result);
     errc code = errc::unreachable;
@@ -358,8 +358,8 @@ class http_source final : public remote_source {
     if (!problem.empty()) raise(errc::invalid_argument, "options of http_source: " + problem);
   }
 
-  /// Requests the first byte of the file, or the fields of one in object storage. The result has a CRC-32C if the server states that of the whole file, in the
-  /// field x-amz-checksum-crc32c or x-goog-hash.
+  /// Requests the first byte of the file, or the fields alone of one in object storage. The result has a CRC-32C if the
+  /// server states that of the whole file, in the field x-amz-checksum-crc32c or x-goog-hash.
   ///
   /// **Errors.** `invalid_argument` if the name is not valid; `timeout`; `unreachable`; `system` for a status that is an
   /// error, and for a server that serves no ranges; `corrupted` if the answer contradicts itself.
@@ -374,7 +374,7 @@ class http_source final : public remote_source {
     return {};
   }
 
-  /// Reads a range by one request. Memory beyond `into`: about 200 KiB for each thread that reads.
+  /// Reads a range by one request, unless that fails.
   ///
   /// **Errors.** Those of `describe`; `invalid_argument` if the range is not in the file; `corrupted` if the file has
   /// changed, or if the answers of all attempts end early.
@@ -408,7 +408,8 @@ class http_source final : public remote_source {
     if (how.s3.region.empty() ||
         how.s3.region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
       return "the region of S3 must have lower-case letters, digits and \"-\", such as \"eu-central-1\"";
-    if (!how.s3.endpoint.empty() && !is_web(how.s3.endpoint))
+    if (!how.s3.endpoint.empty() &&
+        (!is_web(how.s3.endpoint) || how.s3.endpoint.find_first_of("?#") != std::string::npos))
       return "the endpoint of S3 must be http://HOST or https://HOST, without user name and query";
     return {};
   }
@@ -421,7 +422,7 @@ class http_source final : public remote_source {
   }
 
   /// Sets `result`, or returns what is wrong with the name.
-  detail::verdict find_target(const std::string& name, detail::request_target& result) const {
+  detail::attempt_result find_target(const std::string& name, detail::request_target& result) const {
     result.url = name;
     if (is_web(name)) return {};
     const auto stored = detail::parse_storage_name(name);
@@ -430,24 +431,12 @@ class http_source final : public remote_source {
                                                       "percent-encoded and without user name, or s3://BUCKET/KEY"});
     result.is_stored = true;
     result.is_signed = !how_.s3.access_key.empty();
-    result.url = storage_url(*stored);
+    result.url = detail::storage_url(how_.s3.endpoint, how_.s3.region, *stored);
     return {};
   }
 
-  /// Amazon's servers have a host for each bucket. Their certificates do not cover names with dots.
-  std::string storage_url(const detail::storage_name& name) const {
-    const std::string path = detail::encoded_path(name.key);
-    std::string_view endpoint = how_.s3.endpoint;
-    while (endpoint.ends_with('/')) endpoint.remove_suffix(1);
-    if (!endpoint.empty()) return hocket::detail::concat({endpoint, "/", name.bucket, "/", path});
-    const std::string amazon = hocket::detail::concat({"s3.", how_.s3.region, ".amazonaws.com/"});
-    if (name.bucket.find('.') != name.bucket.npos)
-      return hocket::detail::concat({"https://", amazon, name.bucket, "/", path});
-    return hocket::detail::concat({"https://", name.bucket, ".", amazon, path});
-  }
-
-  /// Returns the failure of a verdict, with the name of the file.
-  static failure about(const std::string& name, detail::verdict found) {
+  /// Returns the failure of an attempt, with the name of the file.
+  static failure about(const std::string& name, detail::attempt_result found) {
     found.cause.reason = hocket::detail::concat({"cannot read '", detail::shown_url(name), "': ", found.cause.reason});
     return std::move(found.cause);
   }
@@ -457,14 +446,14 @@ class http_source final : public remote_source {
                 detail::range_answer& answer) {
     const deadline until = deadline::after(how_.timeout);
     detail::request_target target;
-    if (detail::verdict found = find_target(name, target); found.cause) return about(name, std::move(found));
+    if (detail::attempt_result found = find_target(name, target); found.cause) return about(name, std::move(found));
     asked.is_signed = target.is_signed;
     asked.is_head = target.is_stored && asked.version == nullptr;  // the answer to a range has no checksum of the file
     if (asked.is_head) into = {};
     std::minstd_rand random = own_sequence(until);
     std::chrono::nanoseconds pause = how_.first_pause;
     for (int attempt = 1;; ++attempt) {
-      detail::verdict found = try_once(target, asked, into, until, answer);
+      detail::attempt_result found = try_once(target, asked, into, until, answer);
       if (!found.cause) return {};
       if (attempt > 1) found.cause.reason.insert(0, hocket::detail::concat({"attempt ", attempt, ": "}));
       if (!found.may_retry || attempt == how_.attempts) return about(name, std::move(found));
@@ -475,17 +464,17 @@ class http_source final : public remote_source {
         return about(name, std::move(found));
       }
       std::this_thread::sleep_for(wait);
-      pause = std::min(2 * pause, how_.longest_pause);
+      pause = pause > how_.longest_pause / 2 ? how_.longest_pause : 2 * pause;
     }
   }
 
   /// Requests what is left of the range, and removes from `asked` and `into` what has arrived.
-  detail::verdict try_once(const detail::request_target& target, detail::range_request& asked,
-                           std::span<std::byte>& into, deadline until, detail::range_answer& answer) {
+  detail::attempt_result try_once(const detail::request_target& target, detail::range_request& asked,
+                                  std::span<std::byte>& into, deadline until, detail::range_answer& answer) {
     detail::curl_handle handle = handles_.take();
     if (!handle) return detail::refused(errc::out_of_memory, {"libcurl has no memory for a connection"});
     detail::http_attempt attempt(handle.get(), target, asked, into);
-    detail::verdict found = attempt.run(how_, until);
+    detail::attempt_result found = attempt.run(how_, until);
     handles_.put_back(std::move(handle));
     answer = attempt.answer();
     asked.first += attempt.received();

@@ -244,6 +244,18 @@ inline std::string encoded_path(std::string_view key) {
   return result;
 }
 
+/// Returns the URL of an object. Amazon's servers, used if `endpoint` is empty, have a host for each bucket; but their
+/// certificates do not cover names with dots.
+inline std::string storage_url(std::string_view endpoint, std::string_view region, const storage_name& name) {
+  const std::string path = encoded_path(name.key);
+  while (endpoint.ends_with('/')) endpoint.remove_suffix(1);
+  if (!endpoint.empty()) return hocket::detail::concat({endpoint, "/", name.bucket, "/", path});
+  const std::string amazon = hocket::detail::concat({"s3.", region, ".amazonaws.com/"});
+  if (name.bucket.find('.') != name.bucket.npos)
+    return hocket::detail::concat({"https://", amazon, name.bucket, "/", path});
+  return hocket::detail::concat({"https://", name.bucket, ".", amazon, path});
+}
+
 }  // namespace detail
 }  // namespace data
 HOCKET_END_NAMESPACE

@@ -38,12 +38,12 @@ struct range_answer {
 };
 
 /// What follows from an answer, or from its absence.
-struct verdict {
+struct attempt_result {
   failure cause;           ///< no failure if the answer may be used
   bool may_retry = false;  ///< whether another attempt may have another result
 };
 
-inline verdict refused(errc code, std::initializer_list<hocket::detail::text_piece> reason) {
+inline attempt_result refused(errc code, std::initializer_list<hocket::detail::text_piece> reason) {
   return {make_failure(code, hocket::detail::concat(reason)), false};
 }
 
@@ -55,14 +55,14 @@ inline std::string version_text(std::string_view version, std::optional<std::uin
   return text;
 }
 
-inline verdict changed(const remote_file& wanted, std::string_view version, std::optional<std::uint64_t> bytes) {
+inline attempt_result changed(const remote_file& wanted, std::string_view version, std::optional<std::uint64_t> bytes) {
   return refused(errc::corrupted, {"the file has changed: ", version_text(wanted.version, wanted.bytes),
                                    " is being read, and the server now has ", version_text(version, bytes),
                                    ": describe it again, and read all of the new version"});
 }
 
 /// Returns what a status means that is neither that of a range nor that of a whole file.
-inline verdict judge_status(const range_request& asked, const range_answer& got) {
+inline attempt_result status_failure(const range_request& asked, const range_answer& got) {
   const std::string_view code = storage_error_code(got.document);
   std::string reason = hocket::detail::concat({"the server answers with status ", got.status});
   if (!code.empty()) hocket::detail::append(reason, {" (", code, ")"});
@@ -75,9 +75,9 @@ inline verdict judge_status(const range_request& asked, const range_answer& got)
   return {make_failure(errc::system, std::move(reason)), got.status == 429 || got.status >= 500};
 }
 
-/// Judges the status and the fields of the answer to a request for the version `asked.version`.
-inline verdict judge_version(const range_request& asked, const answer_fields& fields,
-                             std::optional<std::uint64_t> bytes) {
+/// Checks that an answer is about the version `asked.version`, of a file that has `bytes` bytes.
+inline attempt_result check_version(const range_request& asked, const answer_fields& fields,
+                                    std::optional<std::uint64_t> bytes) {
   const remote_file& wanted = *asked.version;
   if (bytes && *bytes != wanted.bytes) return changed(wanted, fields.version(), bytes);
   if (wanted.version.empty()) return {};
@@ -88,34 +88,19 @@ inline verdict judge_version(const range_request& asked, const answer_fields& fi
                                    ", and its answer to a request for a range states no version"});
 }
 
-/// Judges an answer whose header is complete. An answer that may be used has status 206, and its body is the range; or,
-/// if a version was not asked for, the file may also be empty.
-inline verdict judge(const range_request& asked, const range_answer& got) {
-  const answer_fields& fields = got.fields;
-  const bool is_about_file = got.status == 200 || got.status == 206 || got.status == 416;
-  if (is_about_file && !fields.problem().empty()) return refused(errc::corrupted, {fields.problem()});
-  const auto total = got.status == 200 ? fields.length : fields.range ? fields.range->total : std::nullopt;
-  if (got.status == 200 && asked.is_head && total) return {};
-  if (is_about_file && got.status != 206 && !asked.version && total == 0) return {};
-  if (got.status == 416 && asked.version && total) {
-    if (verdict found = judge_version(asked, fields, total); found.cause) return found;
-  }
-  if (got.status == 200 && asked.is_head)
-    return refused(errc::corrupted, {"the server does not state the length of the file"});
-  if (got.status == 200) {
-    if (asked.version) {
-      if (verdict found = judge_version(asked, fields, total); found.cause) return found;
-    }
-    return refused(errc::system, {"the server answers with the whole file instead of the bytes ", asked.first, " to ",
-                                  asked.last, ": use a server that serves ranges"});
-  }
-  if (got.status != 206) return judge_status(asked, got);
-  if (!fields.range || !fields.range->is_satisfied || !total)
+/// Checks an answer with status 200, which is right for HEAD, and for an empty file.
+inline attempt_result check_whole_file(const range_request& asked, std::optional<std::uint64_t> bytes) {
+  if (asked.is_head && !bytes) return refused(errc::corrupted, {"the server does not state the length of the file"});
+  if (asked.is_head || (asked.version == nullptr && bytes == 0)) return {};
+  return refused(errc::system, {"the server answers with the whole file instead of the bytes ", asked.first, " to ",
+                                asked.last, ": use a server that serves ranges"});
+}
+
+/// Checks an answer with status 206.
+inline attempt_result check_range(const range_request& asked, const answer_fields& fields) {
+  if (!fields.range || !fields.range->is_satisfied || !fields.range->total)
     return refused(errc::corrupted, {"the server answers with a range, and does not state which, or the length of the "
                                      "file: the field Content-Range is incomplete"});
-  if (asked.version) {
-    if (verdict found = judge_version(asked, fields, total); found.cause) return found;
-  }
   if (fields.range->first != asked.first || fields.range->last != asked.last)
     return refused(errc::corrupted, {"the bytes ", asked.first, " to ", asked.last,
                                      " are asked for, and the server answers with the bytes ", fields.range->first,
@@ -124,6 +109,24 @@ inline verdict judge(const range_request& asked, const range_answer& got) {
   if (fields.length && *fields.length > count)
     return refused(errc::corrupted, {"the server answers with ", *fields.length, " bytes, and its range has ", count});
   return {};
+}
+
+/// Checks an answer whose header is complete. One that may be used has status 206, and its body is the range; if no
+/// version was asked for, it may also be the answer to HEAD, or state that the file is empty.
+inline attempt_result check_answer(const range_request& asked, const range_answer& got) {
+  const answer_fields& fields = got.fields;
+  const bool has_range_status = got.status == 206 || got.status == 416;
+  if (!has_range_status && got.status != 200) return status_failure(asked, got);
+  if (!fields.problem().empty()) return refused(errc::corrupted, {fields.problem()});
+  auto total = fields.length;
+  if (has_range_status) total = fields.range ? fields.range->total : std::nullopt;
+  // An answer with status 416 has no bytes, and need not state the version.
+  if (asked.version != nullptr && (got.status != 416 || (total && *total != asked.version->bytes))) {
+    if (attempt_result found = check_version(asked, fields, total); found.cause) return found;
+  }
+  if (got.status == 200) return check_whole_file(asked, total);
+  if (got.status == 206) return check_range(asked, fields);
+  return asked.version == nullptr && total == 0 ? attempt_result() : status_failure(asked, got);
 }
 
 }  // namespace data::detail
