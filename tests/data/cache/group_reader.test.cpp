@@ -85,16 +85,18 @@ std::string load(token_storage& files, const host_reader& self, std::uint64_t ep
         if (sample != expected[batch.own.begin + i]) return "a sample is wrong";
         out << epoch << ' ' << sample << '\n';
       }
+      out.flush();
     }
   }
   return "";
 }
 
-/// Returns how many bytes of each file may be read in a number of epochs, whose loaders have also begun the next one.
+/// Returns how many bytes of each file may be read in a number of epochs: the loaders have also loaded up to the second
+/// group of the next one, and its third group was downloaded.
 std::map<std::string, std::uint64_t> most_reads(const remote_token_shards& shards, std::uint64_t epochs) {
   std::map<std::string, std::uint64_t> result;
   for (const remote_file& each : shards.files()) result[each.name] = epochs * each.bytes;
-  for (const std::uint64_t group : {0U, 1U}) {
+  for (const std::uint64_t group : {0U, 1U, 2U}) {
     for (const std::uint64_t shard : order_of(shards).epoch(epochs).shards_of(group))
       result[shards.files()[shard].name] += shards.files()[shard].bytes;
   }
@@ -157,7 +159,10 @@ TEST_CASE("ranks continue without one that is killed, and download no shard agai
     return load(files, {rank, 3}, 1, 1, files.scratch() + "/used-" + std::to_string(rank));
   });
   all.begin();
-  std::this_thread::sleep_for(60ms);
+  for (const char* rank : {"0", "1", "2"}) {  // a rank that is killed before it starts is waited for
+    const std::string used = files.scratch() + "/used-" + rank;
+    while (hocket_test::read_file(used).empty()) std::this_thread::sleep_for(1ms);
+  }
   all.kill(1);
   CHECK(all.end() == "");
   file_cache cache(files.folder(), files.source, files.options());
@@ -205,6 +210,36 @@ TEST_CASE("a reader is never two groups ahead of the slowest") {
   CHECK(reader_error([&] { fast.append(epoch[first_of(5)], batch); }) == "");  // the other one is gone
 }
 
+TEST_CASE("a reader that ends before another one has asked for it is not waited for, one of an earlier job is") {
+  token_storage files(12);
+  file_cache cache(files.folder(), files.source, files.options(100ms));
+  remote_token_shards shards(cache, files.names, sample_tokens);
+  const order in_order = order_of(shards);
+  group_reader<remote_token_shards>::batch_type batch;
+  {
+    const group_reader tested(shards, in_order, {0, 2});
+    { const group_reader brief(shards, in_order, {1, 2}); }
+    CHECK(reader_error([&] { tested.append(in_order.epoch(0)[0], batch); }) == "");
+    CHECK_THAT(reader_error([&] { tested.append(in_order.epoch(0)[200], batch); }),
+               Catch::Contains("a shard is asked for that is neither in group 0 of epoch 0 nor in the next one"));
+  }
+  const auto count_files = [&] {
+    return std::count_if(std::filesystem::directory_iterator(files.folder()), {},
+                         [](const auto& each) { return each.path().filename().string().starts_with("reader-"); });
+  };
+  CHECK(count_files() == 0);
+  processes killed(1, [&](int) -> std::string {
+    const group_reader earlier(shards, in_order, {1, 2});
+    ::kill(::getpid(), SIGKILL);
+    return "not killed";
+  });
+  CHECK(killed.end() == "");
+  CHECK(count_files() == 1);
+  std::this_thread::sleep_for(20ms);  // more than a tick of the clock of the file system
+  const group_reader tested(shards, in_order, {0, 2});
+  CHECK_THAT(reader_error([&] { tested.append(0, batch); }), Catch::Contains("reader 1 of 2 of '"));
+}
+
 TEST_CASE("a shard that the slowest reader has not used is kept, although its last use is the longest ago") {
   token_storage files(12);
   file_cache cache(files.folder(), files.source, files.options(100ms));
@@ -235,6 +270,61 @@ TEST_CASE("a shard that the slowest reader has not used is kept, although its la
     CHECK(bytes <= token_storage::shard_bytes);
   }
   CHECK(files.source.bytes_read().size() == files.names.size());
+}
+
+TEST_CASE("the group of a reader and the next one are downloaded before they are used, and no others") {
+  token_storage files(12);
+  file_cache cache(files.folder(), files.source, files.options());
+  remote_token_shards shards(cache, files.names, sample_tokens);
+  const order in_order = order_of(shards);
+  const auto epoch = in_order.epoch(0);
+  const group_reader tested(shards, in_order);
+  std::uint64_t expected = 0;
+  for (std::uint64_t group = 0; group + 1 < epoch.groups(); ++group) {
+    INFO("group " << group);
+    std::uint64_t position = 0;
+    while (epoch.group_at(position) != group) ++position;
+    tested.loaded_until({0, position});
+    for (const std::uint64_t each : {group, group + 1}) {
+      if (each == group && group > 0) continue;
+      for (const std::uint64_t shard : epoch.shards_of(each)) expected += shards.files()[shard].bytes;
+    }
+    const auto read = [&] {
+      std::uint64_t sum = 0;
+      for (const auto& [name, bytes] : files.source.bytes_read()) sum += bytes;
+      return sum;
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    while (read() < expected && std::chrono::steady_clock::now() - begin < 20s) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(5ms);
+    CHECK(read() == expected);
+  }
+}
+
+TEST_CASE("a reader that is destroyed ends its download after a piece, and another one continues") {
+  token_storage files(12);
+  std::atomic<int> pieces{0};
+  files.source.before_read = [&](const remote_file&, std::uint64_t) {
+    ++pieces;
+    std::this_thread::sleep_for(5ms);
+    return failure();
+  };
+  cache_options options = files.options();
+  options.piece_bytes = 10;
+  file_cache cache(files.folder(), files.source, options);
+  remote_token_shards shards(cache, files.names, sample_tokens);
+  const order in_order = order_of(shards);
+  {
+    const group_reader tested(shards, in_order);
+    tested.loaded_until({0, 0});
+    while (pieces < 2) std::this_thread::sleep_for(100us);
+  }
+  CHECK(pieces < 200);  // of the 201 of a shard
+  files.source.before_read = nullptr;
+  const group_reader tested(shards, in_order);
+  group_reader<remote_token_shards>::batch_type batch;
+  for (const std::uint64_t shard : in_order.epoch(0).shards_of(0)) tested.append(shard * samples_of_shard, batch);
+  for (const auto& [name, bytes] : files.source.bytes_read()) CHECK(bytes <= token_storage::shard_bytes);
 }
 
 TEST_CASE("the end of a loader does not wait for a reader that makes no progress") {

@@ -55,7 +55,9 @@ struct open_rules {
   /// Sets `needed` to the names of files that must not be removed to make room, sorted, as `cached_name` returns them.
   /// It is called while no process can change the folder.
   std::function<failure(const detail::cache_folder::guard&, needed_names& needed)> find_needed = nullptr;
-  const std::atomic<bool>* cancelled = nullptr;  ///< ends a wait for another process with `aborted`, once it is true
+  /// Ends waits and downloads with `aborted`, once it is true. What was downloaded remains.
+  const std::atomic<bool>* cancelled = nullptr;
+  bool waits = true;  ///< false: where the file is neither there nor can be downloaded now, the result is `aborted`
 };
 
 /// A cache in a folder that any number of processes of one host share. May be used by several threads; the source must
@@ -140,11 +142,10 @@ class file_cache {
       if (!now.is_done) {
         if (failure cause = begin_download(file, name, rules, now)) return cause;
       }
-      if (now.is_mine) return finish_download(file, name, now, result);
+      if (now.is_mine) return finish_download(file, name, rules, now, result);
       if (now.is_done) return {};
       if (std::exchange(progress, now.written) != now.written) limit = deadline::after(options_.timeout);
-      if (rules.cancelled != nullptr && rules.cancelled->load(std::memory_order_relaxed))
-        return make_failure(errc::aborted, hocket::detail::concat({"the wait for '", file.name, "' was cancelled"}));
+      if (!rules.waits || is_cancelled(rules)) return cancelled(file);
       if (limit.passed()) return late(file, now);
     }
   }
@@ -193,6 +194,13 @@ class file_cache {
   }
   [[noreturn]] static void refuse(std::string reason) {
     raise(errc::invalid_argument, std::move(reason), {.operation = "data::file_cache"});
+  }
+
+  static bool is_cancelled(const open_rules& rules) noexcept {
+    return rules.cancelled != nullptr && rules.cancelled->load(std::memory_order_relaxed);
+  }
+  static failure cancelled(const remote_file& file) {
+    return make_failure(errc::aborted, hocket::detail::concat({"the wait for '", file.name, "' was cancelled"}));
   }
 
   failure lock(detail::cache_folder::guard& result) const {
@@ -289,8 +297,9 @@ class file_cache {
     return folder_.write_record(name, wanted, locked);
   }
 
-  failure finish_download(const remote_file& file, const std::string& name, attempt& now, opened_file& result) {
-    if (failure cause = write_pieces(file, name, now)) return cause;
+  failure finish_download(const remote_file& file, const std::string& name, const open_rules& rules, attempt& now,
+                          opened_file& result) {
+    if (failure cause = write_pieces(file, name, rules, now)) return cause;
     const std::string partial = folder_.partial(name), whole = folder_.whole(name);
     if (int error = now.partial.sync(); error != 0) return detail::cache_failure("write", partial, error);
     detail::cache_folder::guard locked;  // so that no process removes the file while the lock changes
@@ -303,7 +312,7 @@ class file_cache {
     return map(file, whole, std::move(now.partial), result);
   }
 
-  failure write_pieces(const remote_file& file, const std::string& name, attempt& now) {
+  failure write_pieces(const remote_file& file, const std::string& name, const open_rules& rules, attempt& now) {
     const std::string path = folder_.partial(name);
     if (failure cause = platform::exceeds_file_size_limit(file.bytes)) {
       cause.reason = hocket::detail::concat({"cannot write '", path, "': ", cause.reason});
@@ -315,6 +324,7 @@ class file_cache {
       if (failure cause = add_written(path, now, piece, sum)) return cause;
     }
     while (now.written < file.bytes) {
+      if (is_cancelled(rules)) return cancelled(file);
       const auto next = std::span(piece).first(
           static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), file.bytes - now.written)));
       if (failure cause = source_.read(file, now.written, next)) return cause;

@@ -18,6 +18,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/thread_name.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/cache/file_cache.hpp>
@@ -27,14 +28,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <concepts>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -72,6 +77,9 @@ concept remote_shards = requires(Shards& all, const open_rules& rules, typename 
 
 /// The samples of remote shards, as a source of a loader; see the top of this file. The shards must outlive it. May be
 /// used by several threads. A program that has no loader calls `loaded_until` instead.
+///
+/// From the first call of `loaded_until` on, a thread downloads the shards of the reader's group and of the next one. Its
+/// errors are those of `append`, which tries again.
 template <remote_shards Shards>
 class group_reader {
  public:
@@ -89,6 +97,15 @@ class group_reader {
   }
   group_reader(const group_reader&) = delete;
   group_reader& operator=(const group_reader&) = delete;
+  /// Waits for the piece of a shard that is being downloaded.
+  ~group_reader() {
+    {
+      const std::lock_guard lock(mutex_);
+      has_ended_ = is_destroyed_ = true;
+    }
+    changed_.notify_all();
+    if (fetcher_.joinable()) fetcher_.join();
+  }
 
   /// Returns the number of samples.
   std::uint64_t size() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
@@ -108,11 +125,14 @@ class group_reader {
 
   /// Informs the readers of the host that this one needs no sample before a position any more. A loader calls it.
   void loaded_until(const cursor& at) const {
-    has_ended_ = false;
     if (at.position >= size()) return;
     std::uint64_t turn = 0;
     {
       const std::lock_guard lock(mutex_);
+      has_ended_ = false;
+      has_changed_ = true;
+      changed_.notify_all();
+      if (!fetcher_.joinable()) fetcher_ = std::thread([this] { fetch_ahead(); });
       turn = at.epoch * groups_ + order_of(at.epoch).group_at(at.position);
       if (turn == positions_.own_turn()) return;
     }
@@ -205,6 +225,9 @@ class group_reader {
     if (failure cause = positions_.find_slowest(now, locked)) return cause;
     const auto kept = admitted(now, turn);
     std::erase_if(opened_, [&](const auto& each) { return !std::binary_search(kept.begin(), kept.end(), each.first); });
+    fetched_.clear();
+    has_changed_ = true;
+    changed_.notify_all();
     return {};
   }
 
@@ -212,11 +235,67 @@ class group_reader {
   shard_pointer open(std::size_t shard) const {
     shard_pointer opened;
     if (!wait_for_turn(shard, opened) || opened) return opened;
-    const open_rules rules{[this](const auto& locked, needed_names& needed) { return find_needed(locked, needed); },
-                           &has_ended_};
-    opened = shards_.open(shard, rules);
+    opened = shards_.open(shard, rules(true));
     const std::lock_guard lock(mutex_);
     return has_ended_ ? opened : opened_.emplace(shard, std::move(opened)).first->second;
+  }
+
+  open_rules rules(bool waits) const {
+    return {[this](const auto& locked, needed_names& needed) { return find_needed(locked, needed); }, &has_ended_,
+            waits};
+  }
+
+  /// What the thread does.
+  void fetch_ahead() const {
+    platform::name_this_thread("hocket-fetch");
+    std::unique_lock lock(mutex_);
+    while (!is_destroyed_) {
+      has_changed_ = false;
+      lock.unlock();
+      const auto pause = has_ended_ ? idle : fetch_missing();
+      lock.lock();
+      changed_.wait_for(lock, pause, [this] { return has_changed_ || is_destroyed_; });
+    }
+  }
+
+  /// Downloads what is missing and what no other reader downloads. Returns how long to wait until the next attempt.
+  std::chrono::nanoseconds fetch_missing() const {
+    std::vector<std::uint64_t> missing;
+    bool has_all = false;
+    if (find_missing(missing, has_all)) return after_failure;
+    for (const std::uint64_t shard : missing) {
+      opened_file file;
+      const failure cause =
+          shards_.cache().try_open(shards_.files()[static_cast<std::size_t>(shard)], rules(false), file);
+      if (has_ended_) return idle;
+      if (cause && cause.code != errc::aborted) return after_failure;
+      const std::lock_guard lock(mutex_);
+      if (!cause) fetched_.insert(shard);
+      has_all &= !cause;
+    }
+    return has_all ? idle : busy;
+  }
+
+  /// Lists the shards that are admitted and were not fetched since the last turn, those of the own turn first. Each reader
+  /// begins with another one.
+  failure find_missing(std::vector<std::uint64_t>& result, bool& has_all) const {
+    detail::cache_folder::guard locked;
+    if (failure cause = shards_.cache().files().lock(limit(), locked)) return cause;
+    const std::lock_guard lock(mutex_);
+    slowest_reader now;
+    if (failure cause = positions_.find_slowest(now, locked)) return cause;
+    const std::uint64_t own = positions_.own_turn();
+    if (own == detail::reader_positions::ended) return {};
+    for (const std::uint64_t turn : {own, own + 1}) {
+      auto shards = now.has_all && turn <= now.turn + 1 ? shards_of(turn, turn) : std::vector<std::uint64_t>();
+      if (shards.empty()) return {};
+      const auto first = static_cast<std::size_t>(self_.reader) % shards.size();
+      std::rotate(shards.begin(), shards.begin() + static_cast<std::ptrdiff_t>(first), shards.end());
+      std::erase_if(shards, [&](std::uint64_t each) { return fetched_.count(each) != 0; });
+      result.insert(result.end(), shards.begin(), shards.end());
+    }
+    has_all = true;
+    return {};
   }
 
   /// Waits until the shard may be opened, or is open, which sets `opened`. Returns false if the loading has ended.
@@ -269,12 +348,22 @@ class group_reader {
         hocket::detail::concat({"reader ", now.reader, " of ", self_.readers, " of '", shards_.cache().folder(), "'"});
     if (!now.has_all)
       return make_failure(errc::timeout, hocket::detail::concat({who, " has not started within ", waited}));
-    return make_failure(
-        errc::timeout,
-        hocket::detail::concat({who, " has been in group ", now.turn % groups_, " of epoch ", now.turn / groups_,
-                                " for ", waited, ", and reader ", self_.reader,
-                                " can't be two groups ahead: a group must not have fewer samples than a batch"}));
+    const std::string where = hocket::detail::concat({"group ", now.turn % groups_, " of epoch ", now.turn / groups_});
+    if (now.reader == self_.reader) {
+      return make_failure(errc::timeout,
+                          hocket::detail::concat(
+                              {"a shard is asked for that is neither in ", where, " nor in the next one, for ", waited,
+                               ": a group must not have fewer samples than a batch, and a program without a loader "
+                               "must call loaded_until"}));
+    }
+    return make_failure(errc::timeout, hocket::detail::concat({who, " has been in ", where, " for ", waited,
+                                                               ", and reader ", self_.reader,
+                                                               " can't be two groups ahead: it makes no progress, or a "
+                                                               "group has fewer samples than a batch"}));
   }
+
+  static constexpr std::chrono::nanoseconds busy = std::chrono::milliseconds(20),  ///< pauses of the thread
+      after_failure = std::chrono::seconds(1), idle = std::chrono::minutes(1);
 
   Shards& shards_;
   const order order_;
@@ -287,6 +376,11 @@ class group_reader {
   mutable detail::reader_positions positions_;
   mutable std::map<std::uint64_t, epoch_order> orders_;
   mutable std::map<std::size_t, shard_pointer> opened_;
+  mutable std::set<std::uint64_t> fetched_;  ///< since the last turn
+  mutable std::condition_variable changed_;  ///< the turn, or the end
+  mutable bool has_changed_ = false;         ///< since the thread has looked
+  bool is_destroyed_ = false;
+  mutable std::thread fetcher_;
 };
 
 }  // namespace data

@@ -77,8 +77,16 @@ class reader_positions {
       : folder_(folder), files_(files), self_(self), seen_(static_cast<std::size_t>(std::max(self.readers, 1))) {}
   reader_positions(const reader_positions&) = delete;
   reader_positions& operator=(const reader_positions&) = delete;
+  /// The last reader that ends removes the files of all.
   ~reader_positions() {
-    if (own_) platform::remove_file(path_of(self_.reader));
+    cache_folder::guard locked;
+    if (!own_ || folder_.lock(deadline::after(std::chrono::seconds(1)), locked)) return;
+    own_.close();
+    for (int i = 0; i < self_.readers; ++i) {
+      state found;
+      if (ask(i, found) || found.is_alive) return;
+    }
+    for (int i = 0; i < self_.readers; ++i) platform::remove_file(path_of(i));
   }
 
   /// Takes part, at turn 0.
@@ -88,7 +96,7 @@ class reader_positions {
     const std::string path = path_of(self_.reader);
     if (int error = own_.open(path, platform::access::create); error != 0) return cache_failure("open", path, error);
     const int error = own_.try_lock(platform::lock_kind::exclusive);
-    if (error == 0) return write(0);
+    if (error == 0) return begin(path, locked);
     own_.close();
     if (error != EWOULDBLOCK) return lock_failure(path, error);
     return make_failure(errc::invalid_argument,
@@ -100,17 +108,16 @@ class reader_positions {
 
   failure move_to(std::uint64_t turn, const cache_folder::guard&) { return write(turn); }
 
-  /// Finds the slowest reader. Ignores those that have ended or died since they were seen.
+  /// Finds the slowest reader. Ignores those that have ended or died since this one has started.
   failure find_slowest(slowest& result, const cache_folder::guard&) {
     result = {turn_, self_.reader, true};
-    for (int i = 0; i < self_.readers && result.has_all; ++i) {
+    for (int i = 0; i < self_.readers; ++i) {
       if (i == self_.reader) continue;
-      std::uint64_t turn = 0;
-      bool is_alive = false;
-      if (failure cause = ask(i, turn, is_alive)) return cause;
-      if (is_alive) seen_[static_cast<std::size_t>(i)] = true;
-      if (is_alive && turn < result.turn) result = {turn, i, true};
+      state found;
+      if (failure cause = ask(i, found)) return cause;
+      if (found.is_alive || found.changed >= started_) seen_[static_cast<std::size_t>(i)] = true;
       if (!seen_[static_cast<std::size_t>(i)]) result = {0, i, false};
+      else if (found.is_alive && found.turn < result.turn) result = {found.turn, i, result.has_all};
     }
     return {};
   }
@@ -132,23 +139,40 @@ class reader_positions {
     return {};
   }
 
-  failure ask(int reader, std::uint64_t& turn, bool& is_alive) const {
+  /// What the file of a reader states. Its process is gone unless it is locked.
+  struct state {
+    bool is_alive = false;
+    std::uint64_t turn = 0;
+    std::int64_t changed = INT64_MIN;  ///< when the file was written
+  };
+
+  failure begin(const std::string& path, const cache_folder::guard& locked) {
+    platform::file_status status;
+    if (failure cause = write(0)) return cause;
+    if (int error = own_.status(status); error != 0) return cache_failure("examine", path, error);
+    started_ = status.changed;
+    slowest ignored;  // this one may be the only one that sees some reader alive
+    return find_slowest(ignored, locked);
+  }
+
+  failure ask(int reader, state& result) const {
     const std::string path = path_of(reader);
     platform::locked_file file;
     int error = file.open(path, platform::access::read);
     if (error == ENOENT) return {};
     if (error != 0) return cache_failure("open", path, error);
     error = file.try_lock(platform::lock_kind::shared);
-    if (error == 0) return {};  // its process is gone
-    if (error != EWOULDBLOCK) return lock_failure(path, error);
-    is_alive = true;
-    return read(path, file, turn);
+    if (error != 0 && error != EWOULDBLOCK) return lock_failure(path, error);
+    platform::file_status status;
+    result.is_alive = error == EWOULDBLOCK;
+    if (error = file.status(status); error != 0) return cache_failure("examine", path, error);
+    result.changed = status.changed;
+    return result.is_alive ? read(path, file, status.bytes, result.turn) : failure();
   }
 
-  static failure read(const std::string& path, const platform::locked_file& file, std::uint64_t& turn) {
-    platform::file_status status;
-    if (int error = file.status(status); error != 0) return cache_failure("examine", path, error);
-    std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(status.bytes, most_bytes)), '\0');
+  static failure read(const std::string& path, const platform::locked_file& file, std::uint64_t bytes,
+                      std::uint64_t& turn) {
+    std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, most_bytes)), '\0');
     if (int error = file.read(std::as_writable_bytes(std::span(text)), 0); error != 0)
       return cache_failure("read", path, error);
     const std::string problem = read_turn(text, turn);
@@ -162,6 +186,7 @@ class reader_positions {
   std::vector<bool> seen_;
   platform::locked_file own_;
   std::uint64_t turn_ = 0;
+  std::int64_t started_ = 0;  ///< when this reader has started, by the clock of the file system
 };
 
 }  // namespace detail
