@@ -8,6 +8,7 @@
 /// done while the peers' part is in transit costs nothing.
 #pragma once
 
+#include <hocket/communicator/communication_counts.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/ticks.hpp>
@@ -32,7 +33,7 @@ struct call_times {
   std::uint64_t begun = 0;  ///< when the call began, or began to wait
   std::uint64_t ended = 0;  ///< 0: still under way
 
-  static call_times from_now(bool over = false) noexcept { return {platform::ticks(), over ? unmeasured_end : 0}; }
+  static call_times from_now() noexcept { return {platform::ticks(), 0}; }
 };
 
 /// One call. All strings have static storage duration, except the plan's name: see `call_log::plan_name`.
@@ -166,6 +167,10 @@ class call_log {
     entered = call;
     entered.times = {platform::ticks(), call_times::unmeasured_end};
   }
+  /// Returns when the last call that was entered began; now, if calls are not retained.
+  std::uint64_t begin_of_last() const noexcept {
+    return retains_calls ? calls_.at(calls_.count() - 1)->times.begun : platform::ticks();
+  }
   /// Marks the last call that was entered as not complete. Returns its number.
   std::uint64_t reopen_last() noexcept {
     if constexpr (!retains_calls) return 0;
@@ -233,39 +238,45 @@ class call_log {
   last_of<message_record, retained_messages> messages_;
 };
 
-/// Identifies the log entry of an operation, if it has one, so that the operation can record its times there.
+/// Identifies the log entry of an operation, if it has one, so that the operation can record its times there, and in the
+/// communicator's counts.
 class log_entry {
  public:
   enum class kind : std::uint8_t { none, call, message };
 
   log_entry() = default;
-  log_entry(call_log& log, std::uint64_t number, kind what) noexcept : log_(&log), number_(number), what_(what) {}
+  log_entry(call_log& log, std::uint64_t number, kind what, const timed_call& timed) noexcept
+      : log_(&log), number_(number), what_(what), timed_(timed) {}
 
   kind what() const noexcept { return what_; }
   std::uint64_t number() const noexcept { return number_; }
 
   /// Records that the call has ended: now, or, if not `after_long`, some microseconds after it began.
   void ends(bool after_long = true) const noexcept {
+    const std::uint64_t now = after_long ? platform::ticks() : call_times::unmeasured_end;
+    if (after_long) timed_.ends(now);
     if (what_ == kind::none) return;
     call_times* const times = what_ == kind::call ? log_->times_of_call(number_) : log_->times_of_message(number_);
-    if (times != nullptr) times->ended = after_long ? platform::ticks() : call_times::unmeasured_end;
+    if (times != nullptr) times->ended = now;
   }
 
  private:
   call_log* log_ = nullptr;
   std::uint64_t number_ = 0;
   kind what_ = kind::none;
+  timed_call timed_;
 };
+
+/// The kind of entry of a call: none if calls are not retained, but the call is timed.
+inline constexpr log_entry::kind kind_of_calls =
+    call_log::retains_calls ? log_entry::kind::call : log_entry::kind::none;
 
 /// Inlined so that the record is written in place: copying it in smaller parts right after the stores would stall.
 template <class Record>
-HOCKET_ALWAYS_INLINE log_entry enter(call_log& log, const Record& record) {
+HOCKET_ALWAYS_INLINE log_entry enter(call_log& log, const Record& record, const timed_call& timed) {
   constexpr bool is_call = std::is_same_v<Record, call_record>;
-  return {log, log.add(record), is_call ? log_entry::kind::call : log_entry::kind::message};
+  return {log, log.add(record), is_call ? kind_of_calls : log_entry::kind::message, timed};
 }
-
-/// Reopens the last call, which was entered as brief but has not completed.
-inline log_entry reopen(call_log& log) noexcept { return {log, log.reopen_last(), log_entry::kind::call}; }
 
 }  // namespace detail
 HOCKET_END_NAMESPACE

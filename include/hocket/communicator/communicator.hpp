@@ -121,9 +121,9 @@ class communicator {
   template <class Number, auto Why = detail::why_no_duration<Number>()>
   void set_timeout(Number) = delete;
 
-  /// Bytes that this rank has moved by its calls on this communicator, including the finished part of active calls.
-  /// Call from the thread that uses the communicator.
-  hocket::traffic traffic() const noexcept { return state().moved(); }
+  /// Bytes that this rank has moved by its calls on this communicator, including the finished part of active calls. Any
+  /// thread may call it.
+  hocket::traffic traffic() const noexcept { return state().counts().moved(); }
 
   /// The directory to which each rank writes its flight record once this communicator has failed, for `hocket-flight`
   /// to read: see docs/when-it-fails.md. Nothing is written unless a directory is set. May differ between ranks. New

@@ -15,6 +15,7 @@
 #include <hocket/communicator/active_operations.hpp>
 #include <hocket/communicator/attribute_cache.hpp>
 #include <hocket/communicator/call_log.hpp>
+#include <hocket/communicator/communication_counts.hpp>
 #include <hocket/communicator/control.hpp>
 #include <hocket/communicator/flight_recorder.hpp>
 #include <hocket/communicator/message_numbers.hpp>
@@ -22,7 +23,6 @@
 #include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/spinning.hpp>
 #include <hocket/communicator/tag_allocator.hpp>
-#include <hocket/communicator/traffic.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/buffer.hpp>
 #include <hocket/core/config.hpp>
@@ -187,9 +187,20 @@ class communicator_state {
 
   message_numbers& numbers() noexcept { return numbers_; }
 
-  /// Bytes that this rank has moved so far.
-  traffic& moved() noexcept { return moved_; }
-  const traffic& moved() const noexcept { return moved_; }
+  /// What this rank has done so far.
+  communication_counts& counts() noexcept { return *counts_; }
+  const std::shared_ptr<communication_counts>& shared_counts() const noexcept { return counts_; }
+
+  /// Returns the times of a call that began at `begun`; of none in virtual time, in which a thread runs many ranks.
+  timed_call timed(call_kind kind, bool blocks, std::uint64_t begun) noexcept {
+    if constexpr (transport::keeps_virtual_time<endpoints_type>) return {};
+    return {*counts_, kind, blocks, begun};
+  }
+  /// Reopens the last call, which was entered as brief but has not completed.
+  log_entry reopen(call_kind kind) noexcept {
+    const timed_call since = timed(kind, true, calls_.begin_of_last());
+    return {calls_, calls_.reopen_last(), kind_of_calls, since};
+  }
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -355,6 +366,7 @@ class communicator_state {
   const int rank_;
   const int size_;
   message_numbers numbers_;
+  const std::shared_ptr<communication_counts> counts_;
   attribute_cache attributes_;  ///< destroyed after the endpoints
   const window_layout layout_;
   const std::size_t slot_lines_;
@@ -368,7 +380,6 @@ class communicator_state {
   std::vector<std::uint32_t> peer_completed_;
   std::uint32_t least_completed_ = 0;
   std::uint32_t last_sequence_ = 0;
-  traffic moved_;
   tag_allocator tags_;
   std::uint32_t completed_ = 0;
   std::uint32_t finished_ = 0;  ///< bit i: operation completed_ + 1 + i is complete

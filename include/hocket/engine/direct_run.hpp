@@ -7,6 +7,7 @@
 /// message is late, it stops between two actions, and a machine continues from there.
 #pragma once
 
+#include <hocket/communicator/communication_counts.hpp>
 #include <hocket/communicator/message_numbers.hpp>
 #include <hocket/communicator/planned_call.hpp>
 #include <hocket/communicator/short_plan.hpp>
@@ -130,10 +131,11 @@ template <class State>
 class direct_run {
  public:
   /// The arguments must outlive the object. `signature`: of the call and all before it.
-  direct_run(State& state, const short_plan& plan, const kernel::element_kernel& kernel, const void* operation,
-             const std::byte* in, std::byte* out, std::uint32_t sequence, std::uint32_t signature)
-      : state_(state), plan_(plan), kernel_(kernel), operation_(operation), sequence_(sequence), signature_(signature),
-        in_(const_cast<std::byte*>(in)), out_(out) {
+  direct_run(State& state, call_kind kind, const short_plan& plan, const kernel::element_kernel& kernel,
+             const void* operation, const std::byte* in, std::byte* out, std::uint32_t sequence,
+             std::uint32_t signature)
+      : state_(state), kind_(kind), plan_(plan), kernel_(kernel), operation_(operation), sequence_(sequence),
+        signature_(signature), in_(const_cast<std::byte*>(in)), out_(out) {
     if (plan.scratch_bytes > 0) scratch_ = state.scratch(sequence % transport::window).get(plan.scratch_bytes);
   }
 
@@ -181,7 +183,7 @@ class direct_run {
     id.signature = message_signature(signature_, number);
     if (!state_.endpoints().send_eagerly(step.peer, id, place(step.from, step.from_at), step.bytes)) return false;
     ++number;
-    state_.moved().sent += step.bytes;
+    state_.counts().note_sent(kind_, step.peer, step.bytes);
     return true;
   }
 
@@ -200,11 +202,15 @@ class direct_run {
       }
     };
     const transport::eager_receive found = state_.endpoints().receive_eagerly(step.peer, id, step.bytes, take);
-    if (found == transport::eager_receive::taken) ++expected;
+    if (found == transport::eager_receive::taken) {
+      ++expected;
+      state_.counts().note_received(step.peer, step.bytes);
+    }
     return found;
   }
 
   State& state_;
+  const call_kind kind_;
   const short_plan& plan_;
   const kernel::element_kernel& kernel_;
   const void* const operation_;

@@ -456,7 +456,7 @@ outcome drive(State& state, operation& operation_state, stop_query stop, const c
     // If a peer has failed meanwhile, data read from its buffers may be invalid.
     if (status == machine_status::done && !state.flagged()) {
       waiting.progressed();
-      operation_state.entry().ends(waiting.has_waited_long());
+      operation_state.entry().ends();
       if (!waiting.has_waited_long()) look_for_failures(state, call, locate);
       return {};
     }

@@ -8,6 +8,7 @@
 /// thread for at most some tens of microseconds.
 #pragma once
 
+#include <hocket/communicator/communication_counts.hpp>
 #include <hocket/communicator/state.hpp>
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
@@ -62,8 +63,8 @@ class machine {
 
   /// `sequence` must come from the communicator. The binding's buffers must outlive the machine.
   machine(State& state, std::uint32_t sequence, binding bound)
-      : state_(state), bound_(std::move(bound)), shape_(bound_.plan.shape(state.size())), sequence_(sequence),
-        operands_(state, bound_, slot()) {
+      : state_(state), bound_(std::move(bound)), shape_(bound_.plan.shape(state.size())),
+        kind_(kind_of(bound_.plan.collective().kind)), sequence_(sequence), operands_(state, bound_, slot()) {
     if (shape_.lanes > 1) further_lanes_ = std::make_unique<lane[]>(shape_.lanes - 1);
     if constexpr (paced) state_.endpoints().call(sequence_);
   }
@@ -257,7 +258,7 @@ class machine {
     const std::size_t length = bound_.checksummed ? at.sealed.size() : bytes;
     if (!state_.endpoints().try_send(sending, what.peer, id, data, length, cause_)) return blocked_or_failed();
     ++number;
-    state_.moved().sent += bytes;
+    state_.counts().note_sent(kind_, what.peer, bytes);
     // Simulated ranks read the sent data until the lane continues or ends.
     const bool drained = state_.endpoints().drained(sending) && !(uncut && bound_.checksummed);
     if (!drained) {
@@ -287,6 +288,7 @@ class machine {
       return moved && !cause_ ? machine_status::progressed : blocked_or_failed();
     }
     ++expected;
+    state_.counts().note_received(what.peer, at.size * element_size());
     if (!bound_.checksummed || is_intact(static_cast<const std::byte*>(at.message), bytes)) return machine_status::done;
     at.message = nullptr;
     cause_ = make_failure(errc::corrupted, "the message differs from what the peer sent: its checksum does not match",
@@ -382,6 +384,7 @@ class machine {
     at.elements += count;
     if (!state_.endpoints().finish_part(at.receiving, what.peer, bytes)) return machine_status::progressed;
     ++expected;
+    state_.counts().note_received(what.peer, bytes);
     return machine_status::done;
   }
 
@@ -396,7 +399,7 @@ class machine {
         return machine_status::failed;
       }
     }
-    if (at.elements == 0 && peer != state_.rank()) state_.moved().read += at.size * element_size();
+    if (at.elements == 0 && peer != state_.rank()) state_.counts().note_read(kind_, peer, at.size * element_size());
     const auto from = operands_.source_at(peer, at.current);
     return from.mapped != nullptr || at.size == 0 ? copy_slice(at, from.mapped) : copy_unmapped_slice(at, from);
   }
@@ -420,9 +423,7 @@ class machine {
         buffer = state_.receive_buffer(slot(), number).get(ranks * count * element_size());
       }
     }
-    if (first == 0 && at.current.from != plan::region::inbox) {
-      state_.moved().read += (ranks - 1) * at.size * element_size();
-    }
+    if (first == 0) note_contributions(at);
     for (int peer = 0; peer < state_.size(); ++peer) {
       const std::size_t bytes = count * element_size();
       std::byte* const room = buffer == nullptr ? nullptr : buffer + static_cast<std::size_t>(peer) * bytes;
@@ -435,6 +436,19 @@ class machine {
       operands_.copy_to_staging(at.current, first, count);
     }
     return slice_done(at, count) ? machine_status::done : machine_status::progressed;
+  }
+
+  /// Counts the bytes of all peers' contributions: pushed to this rank, or to be read.
+  void note_contributions(const lane& at) noexcept {
+    const std::size_t bytes = at.size * element_size();
+    const bool were_pushed = at.current.from == plan::region::inbox;
+    for_each_peer(plan::all_peers, [&](int peer) {
+      if (were_pushed) {
+        state_.counts().note_received(peer, bytes);
+      } else {
+        state_.counts().note_read(kind_, peer, bytes);
+      }
+    });
   }
 
   /// Returns whether some contributions must be copied before they are combined.
@@ -552,7 +566,7 @@ class machine {
       if (bytes > 0) std::memcpy(line.payload, operands_.source(what), bytes);
       line.word.store(flag(), std::memory_order_release);
       transport::wake(state_.endpoints(), peer);
-      state_.moved().sent += bytes;
+      state_.counts().note_sent(kind_, peer, bytes);
     });
     return machine_status::done;
   }
@@ -638,6 +652,7 @@ class machine {
   State& state_;
   const binding bound_;
   const plan::shape shape_;
+  const call_kind kind_;
   const std::uint32_t sequence_;
   operands<State> operands_;
   bool begun_ = false;

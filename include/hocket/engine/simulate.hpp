@@ -6,7 +6,7 @@
 /// defect in either. No element is touched, so the size of the vector has no cost.
 #pragma once
 
-#include <hocket/communicator/traffic.hpp>
+#include <hocket/communicator/communication_counts.hpp>
 #include <hocket/communicator/window.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
@@ -56,6 +56,13 @@ struct no_numbers {
   std::uint8_t& received(int, transport::message_id) noexcept { return number = 0; }
 };
 
+/// No caller reads the counts of a simulation of one operation.
+struct no_counts {
+  static void note_sent(call_kind, int, std::size_t) noexcept {}
+  static void note_received(int, std::size_t) noexcept {}
+  static void note_read(call_kind, int, std::size_t) noexcept {}
+};
+
 /// The part of a communicator that the engine needs for one operation that sends messages without data.
 class bare_state {
   using push_line = hocket::detail::push_line;
@@ -76,7 +83,7 @@ class bare_state {
   static constexpr void complete(std::uint32_t) noexcept {}
   static constexpr no_memory scratch(unsigned) noexcept { return {}; }
   no_numbers& numbers() noexcept { return numbers_; }
-  traffic& moved() noexcept { return moved_; }
+  static no_counts counts() noexcept { return {}; }
 
   // For plans that use peer pointers, which `simulate` rejects.
   static constexpr hocket::detail::window_layout layout() noexcept { return {}; }
@@ -95,7 +102,6 @@ class bare_state {
 
   endpoints_type endpoints_;
   no_numbers numbers_;
-  traffic moved_;
 };
 
 /// One rank with its only operation.

@@ -10,6 +10,7 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/ticks.hpp>
 #include <hocket/transport/concept.hpp>
 
 #include <cstddef>
@@ -45,7 +46,7 @@ class message_slot {
     core::deliver(core::if_memory_lasts(*state, call, core::no_place{}, [&]() -> outcome {
       if (outcome wrong = core::check_message(*state, spec, core::default_settings, call); wrong.failed()) return wrong;
       operation_state_.emplace(state, call, core::stop_check(), spec);
-      operation_state_->set_entry(core::log_message(*state, spec, call, false));
+      operation_state_->set_entry(core::log_message(*state, spec, call, false, platform::ticks()));
       operation_state_->move_on();
       return {};
     }));
@@ -91,12 +92,14 @@ class message_slot<Domain> {
     state_ = core::communicator_access::shared_state(comm);
     spec_ = spec;
     call_ = {spec.name, site, state_->timeout()};
+    state_->counts().note_call(core::kind_of_message(spec));
     over_ = spec.to != core::no_peer;
     if (!over_) return;
     typename Domain::endpoints_type::sending sent;
     failure fail;
     if (!state_->endpoints().try_send(sent, spec.to, id(), spec.out.data(), spec.out.size(), fail))
       fail_call(std::move(fail));
+    state_->counts().note_sent(core::kind_of_message(spec), spec.to, spec.out.size());
   }
 
   bool test() {
@@ -110,6 +113,7 @@ class message_slot<Domain> {
     if (message == nullptr) return false;
     if (!spec_.in.empty()) std::memcpy(spec_.in.data(), message, spec_.in.size());
     state_->endpoints().release(received);
+    state_->counts().note_received(spec_.from, spec_.in.size());
     over_ = true;
     return true;
   }

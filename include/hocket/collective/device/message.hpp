@@ -140,14 +140,15 @@ class staged_direction {
     device_call_resources<Driver>& resources;
     std::size_t lane;  ///< its number in `resources`
     bool is_direct;    ///< the host reads or writes the buffer without staging
+    call_kind kind;
     int peer;
     transport::message_id id;
     std::size_t chunk_bytes;
   };
 
   staged_direction(State& state, const opening& how, std::size_t bytes)
-      : state_(state), resources_(how.resources), lane_(how.lane), is_direct_(how.is_direct), peer_(how.peer),
-        id_(how.id), chunks_(bytes, how.chunk_bytes) {}
+      : state_(state), resources_(how.resources), lane_(how.lane), is_direct_(how.is_direct), kind_(how.kind),
+        peer_(how.peer), id_(how.id), chunks_(bytes, how.chunk_bytes) {}
   staged_direction(const staged_direction&) = delete;
   staged_direction& operator=(const staged_direction&) = delete;
 
@@ -168,6 +169,7 @@ class staged_direction {
   device_call_resources<Driver>& resources_;
   const std::size_t lane_;
   const bool is_direct_;
+  const call_kind kind_;
   const int peer_;
   const transport::message_id id_;
   const message_chunks chunks_;
@@ -237,7 +239,8 @@ class staged_sending : public staged_direction<State, Driver> {
       if (!message) message.emplace();
       const std::byte* const from =
           this->is_direct_ ? part(sent_).data() : this->lane().memory(sent_ % this->slot_count);
-      if (!message->begin(this->state_, this->peer_, this->id_, {from, part(sent_).size()}, found)) return found;
+      if (!message->begin(this->state_, this->kind_, this->peer_, this->id_, {from, part(sent_).size()}, found))
+        return found;
       held_ = false;
       moved = true;
       if (++sent_ == this->chunks_.count()) turn.note_sent();
@@ -358,8 +361,8 @@ class staged_message<Driver>::operation_state final : public operation {
     const auto opening = [&](std::size_t lane, cuda_ipc::memory_space tag, int peer, std::uint32_t type) {
       const transport::message_id id{.sequence = spec.host.tag, .channel = spec.host.channel, .signature = type};
       const bool is_direct = tag == cuda_ipc::memory_space::pinned;
-      return
-          typename staged_direction<State, Driver>::opening{*resources_, lane, is_direct, peer, id, spec.chunk_bytes};
+      return typename staged_direction<State, Driver>::opening{
+          *resources_, lane, is_direct, kind_of_message(spec.host), peer, id, spec.chunk_bytes};
     };
     if (spec.sends()) out_.emplace(state, opening(0, spec.out_tag, spec.host.to, spec.host.sent_type), spec.host.out);
     if (spec.receives()) {

@@ -5,6 +5,7 @@
 
 #include <hocket/collective/host/call.hpp>
 #include <hocket/collective/host/call_settings.hpp>
+#include <hocket/communicator/communication_counts.hpp>
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/strong_types.hpp>
@@ -67,6 +68,11 @@ struct message_spec {
     return {};
   }
 };
+
+constexpr call_kind kind_of_message(const message_spec& spec) noexcept {
+  if (spec.to == no_peer) return call_kind::recv;
+  return spec.from == no_peer ? call_kind::send : call_kind::send_recv;
+}
 
 /// The blocking form of a message. `Spec` is `message_spec`, or a spec of messages from and to device memory.
 template <class Domain, class Spec>

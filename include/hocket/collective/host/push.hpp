@@ -85,7 +85,7 @@ HOCKET_ALWAYS_INLINE void push_to_all(State& state, std::size_t offset, flag_wor
     line.word.store(flag, std::memory_order_release);
     transport::wake(state.endpoints(), lines.peer);
   }
-  state.moved().sent += count * sizeof(T) * state.pushing().size();
+  state.counts().note_pushed_to_each(count * sizeof(T));
 }
 
 /// Combines in the fixed tree; see `combine_all_pushed`.
@@ -212,6 +212,7 @@ HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, st
   push_to_all(state, offset, flag, in, count);
   report_step(state, sequence, step_of_pushing, count * sizeof(T));
   prefetch_arrivals(state, offset);
+  state.counts().note_call(call_kind::all_reduce);
   state.calls().add_brief({sequence, 1, signature, history, name_of_push, types_name<T, Op>(),
                            plan::push_all_reduce::name(), count, 0, site});
   int polls = state.spin().begin();
@@ -228,6 +229,7 @@ HOCKET_NO_INLINE pushed exchange_fast_path(State& state, const T* in, T* out, st
   state.spin().end(true);
   report_step(state, sequence, step_of_waiting, 0);
   combine_pushed(state, offset, in, out, count, op);
+  state.counts().note_arrived_from_each(count * sizeof(T));
   report_step(state, sequence, step_of_combining, count * sizeof(T));
   state.complete_all(sequence);
   return pushed::done;
@@ -266,6 +268,7 @@ HOCKET_NO_INLINE outcome exchange_slow_path(const push_exchange<State>& operatio
   }
   report(step_of_waiting);
   combine_pushed(state, offset, in.data(), out.data(), out.size(), op);
+  state.counts().note_arrived_from_each(in.size_bytes());
   report(step_of_combining);
   state.complete_all(operation_state.sequence);
   entry.ends();
@@ -278,8 +281,12 @@ log_entry log_push(State& state, std::size_t count, std::uint32_t signature, con
   const std::uint32_t sequence = state.take_sequence(), history = state.calls().history();
   state.calls().extend_history(signature);
   report_begin(state, sequence, count * sizeof(T));
-  return enter(state.calls(), call_record{sequence, 1, signature, history, call.operation, types_name<T, Op>(),
-                                          plan::push_all_reduce::name(), count, 0, call.site, call_times::from_now()});
+  state.counts().note_call(call_kind::all_reduce);
+  const call_times times = call_times::from_now();
+  return enter(state.calls(),
+               call_record{sequence, 1, signature, history, call.operation, types_name<T, Op>(),
+                           plan::push_all_reduce::name(), count, 0, call.site, times},
+               state.timed(call_kind::all_reduce, true, times.begun));
 }
 
 /// Completes an exchange that the fast path did not complete, or that is observed step by step. Out of line, so that
@@ -294,7 +301,8 @@ HOCKET_NO_INLINE outcome end_exchange(State& state, pushed how, std::span<const 
     if (how == pushed::done) return {};
   }
   const call_site call = site_of(state, name_of_push, settings, site);
-  const auto entry = how == pushed::begun ? reopen(state.calls()) : log_push<T, Op>(state, in.size(), signature, call);
+  const auto entry =
+      how == pushed::begun ? state.reopen(call_kind::all_reduce) : log_push<T, Op>(state, in.size(), signature, call);
   const flag_word flag = make_flag(state.last_sequence(), state.calls().history());
   return exchange_slow_path(push_exchange<State>{state, state.last_sequence(), flag}, how, entry, in, out, op, call,
                             settings.stop, settings.observer);

@@ -33,9 +33,10 @@ template <class Domain>
 communicator_state<Domain>::communicator_state(std::shared_ptr<Domain> through, transport::open_parameters how,
                                                std::size_t staging_bytes)
     : domain_(std::move(through)), members_(how.members), context_(domain_->contexts(), how.context), rank_(how.rank),
-      size_(static_cast<int>(how.members->size())), numbers_(size_), layout_{how.members->size(), staging_bytes},
-      slot_lines_(layout_.slot_bytes() / platform::cache_line), endpoints_(open(how)),
-      spin_(endpoints_->ranks_per_core(), transport::sleeps(*endpoints_)),
+      size_(static_cast<int>(how.members->size())), numbers_(size_),
+      counts_(std::make_shared<communication_counts>(members_, rank_, domain_->size())),
+      layout_{how.members->size(), staging_bytes}, slot_lines_(layout_.slot_bytes() / platform::cache_line),
+      endpoints_(open(how)), spin_(endpoints_->ranks_per_core(), transport::sleeps(*endpoints_)),
       recorder_(
           {rank_, members_, (*members_)[static_cast<std::size_t>(rank_)], domain_->size(), how.context, Domain::name}) {
   if (!endpoints_->windows_reachable()) return;

@@ -15,6 +15,7 @@
 #include <hocket/communicator/signature.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/ticks.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/engine/direct_run.hpp>
@@ -294,22 +295,34 @@ planned_call plan_for(const State& state, const Call& what, const remembered_cal
   return whole;
 }
 
-/// Logs the call whose first sequence number is `first`. `history` is the history before the call.
+/// Counts and logs the call whose first sequence number is `first`, and that began at `begun`. `history` is the history
+/// before the call.
 template <class State>
 HOCKET_ALWAYS_INLINE log_entry log_call(State& state, std::uint32_t first, std::uint32_t history,
-                                        const planned_call& planned, const call_site& call, bool over) {
-  if constexpr (!call_log::retains_calls) return {};
+                                        const planned_call& planned, const call_site& call, bool blocks,
+                                        std::uint64_t begun) {
+  const call_kind kind = kind_of(planned.plan.collective().kind);
+  state.counts().note_call(kind);
   const std::size_t block = planned.layout.block_size();
   const std::uint32_t operations = segments_of(block, planned.segment_elements) + (compares_first ? 1U : 0U);
-  return enter(
-      state.calls(), call_record {
-        first, operations, planned.signature, history, call.operation, planned.types, planned.plan_name, block,
-            planned.plan.collective().root, call.site, call_times::from_now(over)
+  return enter(state.calls(),
+               call_record{first,
+                           operations,
+                           planned.signature,
+                           history,
+                           call.operation,
+                           planned.types,
+                           planned.plan_name,
+                           block,
+                           planned.plan.collective().root,
+                           call.site,
+                           {begun, 0}
 #if HOCKET_ASSERTION_LEVEL >= 3
-                                                           ,
-            description_of(planned, first)
+                           ,
+                           description_of(planned, first)
 #endif
-      });
+               },
+               state.timed(kind, blocks, begun));
 }
 
 /// Returns whether `run` has completed. If the caller's operation throws, `thrown` is set.
@@ -348,8 +361,10 @@ bool run_directly(State& state, const host_call& what, const remembered_call& kn
   part.sequence = state.take_sequence();
   const std::uint32_t history = state.calls().history();
   part.signature = state.calls().extend_history(planned.signature);
-  direct_run<State> run(state, known.steps, *what.element_kernel, what.operation.data, what.in, what.out, part.sequence,
-                        part.signature);
+  const call_kind kind = kind_of(what.what.kind);
+  state.counts().note_call(kind);
+  direct_run<State> run(state, kind, known.steps, *what.element_kernel, what.operation.data, what.in, what.out,
+                        part.sequence, part.signature);
   bool is_logged = false;
   const auto log = [&] {
     state.calls().add_brief({part.sequence, 1, planned.signature, history, call.operation, planned.types,
@@ -359,11 +374,11 @@ bool run_directly(State& state, const host_call& what, const remembered_call& kn
   if (complete_directly(run, log, part.thrown)) {
     state.complete(part.sequence);
     if (run.has_yielded()) [[unlikely]]
-      reopen(state.calls()).ends();
+      state.reopen(kind).ends();
     return true;
   }
   if (!is_logged) log();
-  part.entry = reopen(state.calls());
+  part.entry = state.reopen(kind);
   part.performed = run.position();
   return false;
 }
@@ -378,14 +393,16 @@ outcome run_by_operation_state(State& state, const Call& what, planned_call plan
     planned.part_number = part.sequence;
     planned.performed = part.performed;
   }
+  const std::uint64_t begun = platform::ticks();
   const std::uint32_t first = state.last_sequence() + 1, history = state.calls().history();
   asserted_operation_state<State, typename Call::template operation_state<State>> operation_state(state, what, planned,
                                                                                                   settings.observer);
   // Peers may read the memory of the operation state: it must not be destroyed before they are informed of a failure.
   const auto locate = [&](error_context& at) { operation_state.locate(at); };
   return if_memory_lasts(state, call, locate, [&] {
-    const bool over = operation_state.poll() == machine_status::done;
-    operation_state.set_entry(part.has_begun ? part.entry : log_call(state, first, history, planned, call, over));
+    operation_state.poll();
+    operation_state.set_entry(part.has_begun ? part.entry
+                                             : log_call(state, first, history, planned, call, true, begun));
     return drive(state, operation_state, settings.stop, call);
   });
 }
@@ -423,6 +440,14 @@ HOCKET_NO_INLINE outcome run_call(const communicator<Domain>& comm, const Call& 
   const outcome refused = here.refused();
   if (refused.failed()) return in_context(refused.cause(), state, call);
   return if_memory_lasts(state, call, next_number(state), [&] { return run_inside(state, what, settings, call); });
+}
+
+/// Counts the time since `begun`, in which a thread waited for a started call.
+template <class State>
+void note_wait(State& state, std::uint64_t begun) noexcept {
+  const std::uint64_t now = platform::ticks();
+  if (!transport::keeps_virtual_time<typename State::endpoints_type> && now > begun)
+    state.counts().note_exposed(now - begun);
 }
 
 /// A started operation of any type together with the communicator that drives it: see `started`.
@@ -491,8 +516,10 @@ class started_call : public pending {
       const auto locate = [&](error_context& at) { operation_state_->locate(at); };
       wait_policy waiting(call_.timeout, state_->spin());
       failure found = failed_meanwhile(*state_, *operation_state_, stop_, waiting, call_, locate);
+      const std::uint64_t begun = platform::ticks();
       const outcome ended = found ? end_failed_call(*state_, std::move(found), call_, locate)
                                   : drive(*state_, *operation_state_, stop_, call_);
+      note_wait(*state_, begun);
       if (ended.failed()) cause_ = ended.cause();
     });
     leave();
@@ -611,7 +638,7 @@ request start_call(const communicator<Domain>& comm, const Call& what, const cal
     if (known == nullptr) return refuse(*state, refused.cause(), call);
     const planned_call planned = plan_for(*state, what, *known);
     const std::uint32_t first = state->last_sequence() + 1;
-    const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false);
+    const log_entry entry = log_call(*state, first, state->calls().history(), planned, call, false, platform::ticks());
     pending = std::make_unique<started_type>(state, call, settings.stop, what, planned, settings.observer);
     pending->set_entry(entry);
     pending->move_on();

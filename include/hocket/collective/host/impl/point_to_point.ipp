@@ -9,6 +9,7 @@
 #include <hocket/communicator/communicator_guard.hpp>
 #include <hocket/communicator/message_order.hpp>
 #include <hocket/core/config.hpp>
+#include <hocket/core/platform/ticks.hpp>
 #include <hocket/engine/direct_run.hpp>
 #include <hocket/engine/drive.hpp>
 #include <hocket/engine/operation.hpp>
@@ -60,10 +61,11 @@ template <class State>
 class outgoing_message {
  public:
   /// Tries to send the message; returns whether it is in transit. Call it with the same arguments until it is.
-  bool begin(State& state, int to, const transport::message_id& id, std::span<const std::byte> bytes, failure& fail) {
+  bool begin(State& state, call_kind kind, int to, const transport::message_id& id, std::span<const std::byte> bytes,
+             failure& fail) {
     if (begun_) return true;
     begun_ = state.endpoints().try_send(sending_, to, id, bytes.data(), bytes.size(), fail);
-    if (begun_) state.moved().sent += bytes.size();
+    if (begun_) state.counts().note_sent(kind, to, bytes.size());
     return begun_;
   }
   bool begun() const noexcept { return begun_; }
@@ -85,6 +87,7 @@ class incoming_message {
     if (message == nullptr) return false;
     if (message != bytes.data() && !bytes.empty()) std::memcpy(bytes.data(), message, bytes.size());
     state.endpoints().release(receiving_);
+    state.counts().note_received(from, bytes.size());
     return true;
   }
   /// Returns how many bytes have been stored, as far as known, until the message is complete.
@@ -137,7 +140,9 @@ class message_exchange final : public operation {
   bool send() {
     if (drained_) return false;
     if (!out_.begun()) {
-      if (!turn_.may_send() || !out_.begin(state_, spec_.to, id(spec_.sent_type), spec_.out, cause_)) return false;
+      if (!turn_.may_send() ||
+          !out_.begin(state_, kind_of_message(spec_), spec_.to, id(spec_.sent_type), spec_.out, cause_))
+        return false;
       turn_.note_sent();
     }
     drained_ = out_.drained(state_);
@@ -163,12 +168,24 @@ class message_exchange final : public operation {
   failure cause_;
 };
 
+/// Counts and logs a message whose call began at `begun`.
 template <class State>
-HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_spec& spec, const call_site& call, bool over) {
+HOCKET_ALWAYS_INLINE log_entry log_message(State& state, const message_spec& spec, const call_site& call, bool blocks,
+                                           std::uint64_t begun) {
+  const call_kind kind = kind_of_message(spec);
+  state.counts().note_call(kind);
   const auto rank = [](int peer) { return peer == no_peer ? -1 : peer; };
   return enter(state.calls(),
-               message_record{spec.name, rank(spec.to), rank(spec.from), spec.tag, spec.out.size(), spec.in.size(),
-                              state.last_sequence(), call.site, call_times::from_now(over)});
+               message_record{spec.name,
+                              rank(spec.to),
+                              rank(spec.from),
+                              spec.tag,
+                              spec.out.size(),
+                              spec.in.size(),
+                              state.last_sequence(),
+                              call.site,
+                              {begun, 0}},
+               state.timed(kind, blocks, begun));
 }
 
 /// Tries to complete short messages without an operation state, if no others are in flight and the peer is on time:
@@ -184,10 +201,10 @@ bool exchange_directly(State& state, const message_spec& spec, const call_site& 
   const auto id = [&](std::uint32_t type) { return transport::message_id{spec.tag, spec.channel, type}; };
   if (spec.to != no_peer) {
     if (!endpoints.send_eagerly(spec.to, id(spec.sent_type), spec.out.data(), spec.out.size())) return false;
-    state.moved().sent += spec.out.size();
+    state.counts().note_sent(kind_of_message(spec), spec.to, spec.out.size());
     is_sent = true;
   }
-  entry = log_message(state, spec, call, false);
+  entry = log_message(state, spec, call, true, platform::ticks());
   const auto receive = [&] {
     return endpoints.receive_eagerly(spec.from, id(spec.received_type), spec.in.size(), [&](const std::byte* message) {
       if (!spec.in.empty()) std::memcpy(spec.in.data(), message, spec.in.size());
@@ -198,6 +215,7 @@ bool exchange_directly(State& state, const message_spec& spec, const call_site& 
     wait.result = receive();
     if (wait.result == transport::eager_receive::not_arrived) wait = await_briefly(state, receive);
     if (!wait.succeeded()) return false;
+    state.counts().note_received(spec.from, spec.in.size());
   }
   entry.ends(wait.has_yielded);
   return true;
@@ -237,14 +255,15 @@ outcome run_message(const communicator<Domain>& comm, const Spec& spec, const ca
     if constexpr (may_be_direct) {
       if (exchange_directly(state, spec, call, is_sent, entry)) return outcome();
     }
+    const std::uint64_t begun = platform::ticks();
     typename Spec::template operation_state<state_type> operation_state(state, spec);
     if constexpr (may_be_direct) {
       if (is_sent) operation_state.note_sent();
     }
     // The peer may read the memory of the operation state: it must not be destroyed before the peer is informed.
     return if_memory_lasts(state, call, no_place{}, [&] {
-      const bool over = operation_state.poll() == machine_status::done;
-      if (entry.what() == log_entry::kind::none) entry = log_message(state, spec.message(), call, over);
+      operation_state.poll();
+      if (entry.what() == log_entry::kind::none) entry = log_message(state, spec.message(), call, true, begun);
       operation_state.set_entry(entry);
       return drive(state, operation_state, settings.stop, call);
     });
@@ -264,7 +283,7 @@ request start_message(const communicator<Domain>& comm, const Spec& spec, const 
   std::unique_ptr<started_type> pending;
   deliver(if_memory_lasts(*state, call, no_place{}, [&]() -> outcome {
     if (outcome wrong = check_message(*state, spec, settings, call); wrong.failed()) return wrong;
-    const log_entry entry = log_message(*state, spec.message(), call, false);
+    const log_entry entry = log_message(*state, spec.message(), call, false, platform::ticks());
     pending = std::make_unique<started_type>(state, call, settings.stop, spec);
     pending->set_entry(entry);
     pending->move_on();
