@@ -11,16 +11,72 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/published_count.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <memory_resource>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
+namespace detail {
+
+/// Bytes of an account, which the thread of its rank changes and any thread reads.
+class account_bytes {
+ public:
+  void add(std::size_t bytes) noexcept {
+    now_.add(bytes);
+    if (now_.value() > peak_.value()) peak_.set(now_.value());
+  }
+  void subtract(std::size_t bytes) noexcept { now_.subtract(bytes); }
+  void forget_peak() noexcept { peak_.set(now_.value()); }
+
+  std::size_t now() const noexcept { return static_cast<std::size_t>(now_.value()); }
+  std::size_t peak() const noexcept { return static_cast<std::size_t>(peak_.value()); }
+
+ private:
+  published_count now_, peak_;
+};
+
+/// The accounts of a ledger. Outlives it for as long as a reader has them.
+class ledger_accounts {
+ public:
+  struct entry {
+    std::string name;
+    account_bytes bytes;
+  };
+
+  /// Returns the account with this name, and creates it on first use.
+  account_bytes& find(std::string_view name) {
+    const std::scoped_lock lock(mutex_);
+    for (entry& each : entries_) {
+      if (each.name == name) return each.bytes;
+    }
+    entry& made = entries_.emplace_back();
+    made.name = name;
+    return made.bytes;
+  }
+  /// Calls `visit(name, bytes)` for each account.
+  template <class Visit>
+  void visit(Visit visit) {
+    const std::scoped_lock lock(mutex_);
+    for (entry& each : entries_) visit(each.name, each.bytes);
+  }
+  account_bytes& total() noexcept { return total_; }
+
+ private:
+  std::mutex mutex_;  // for new entries, while others are read
+  std::deque<entry> entries_;
+  account_bytes total_;
+};
+
+struct memory_ledger_access;
+
+}  // namespace detail
 
 /// Counts the bytes that are requested through its accounts.
 ///
@@ -28,73 +84,77 @@ HOCKET_BEGIN_NAMESPACE
 class memory_ledger {
  public:
   /// Memory comes from `upstream`, which must outlive the ledger.
-  explicit memory_ledger(std::pmr::memory_resource* upstream = std::pmr::new_delete_resource()) noexcept
-      : upstream_(upstream) {}
+  explicit memory_ledger(std::pmr::memory_resource* upstream = std::pmr::new_delete_resource()) : upstream_(upstream) {}
   memory_ledger(const memory_ledger&) = delete;
   memory_ledger& operator=(const memory_ledger&) = delete;
 
   /// Returns the account with this name, and creates it on first use.
   std::pmr::memory_resource* account(std::string_view name) {
-    for (entry& each : accounts_) {
-      if (each.name == name) return &each;
+    detail::account_bytes& counted = counts_->find(name);
+    for (account_memory& each : accounts_) {
+      if (&each.counted == &counted) return &each;
     }
-    return &accounts_.emplace_back(*this, std::string(name));
+    return &accounts_.emplace_back(*upstream_, counted, counts_->total());
   }
 
   /// Bytes that are currently allocated: by all accounts, or by one.
-  std::size_t bytes() const noexcept { return total_.now; }
-  std::size_t bytes(std::string_view name) const noexcept { return of(name).now; }
+  std::size_t bytes() const noexcept { return counts_->total().now(); }
+  std::size_t bytes(std::string_view name) const {
+    std::size_t found = 0;
+    counts_->visit([&](const std::string& each, const auto& its) { found += each == name ? its.now() : 0; });
+    return found;
+  }
 
   /// The highest number of bytes that were allocated at the same time.
-  std::size_t peak_bytes() const noexcept { return total_.peak; }
-  std::size_t peak_bytes(std::string_view name) const noexcept { return of(name).peak; }
+  std::size_t peak_bytes() const noexcept { return counts_->total().peak(); }
+  std::size_t peak_bytes(std::string_view name) const {
+    std::size_t found = 0;
+    counts_->visit([&](const std::string& each, const auto& its) { found += each == name ? its.peak() : 0; });
+    return found;
+  }
 
   /// Resets the peaks to the current values, for example to measure a single step.
-  void forget_peaks() noexcept {
-    total_.peak = total_.now;
-    for (entry& each : accounts_) each.counted.peak = each.counted.now;
+  void forget_peaks() {
+    counts_->total().forget_peak();
+    counts_->visit([](const std::string&, detail::account_bytes& each) { each.forget_peak(); });
   }
 
  private:
-  struct count {
-    std::size_t now = 0;
-    std::size_t peak = 0;
+  friend struct detail::memory_ledger_access;
 
-    void add(std::size_t bytes) noexcept { peak = std::max(peak, now += bytes); }
-    void subtract(std::size_t bytes) noexcept { now -= bytes; }
-  };
-
-  struct entry final : std::pmr::memory_resource {
-    entry(memory_ledger& of, std::string called) : ledger(of), name(std::move(called)) {}
+  struct account_memory final : std::pmr::memory_resource {
+    account_memory(std::pmr::memory_resource& from, detail::account_bytes& own, detail::account_bytes& all)
+        : upstream(from), counted(own), total(all) {}
 
     void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-      void* const memory = ledger.upstream_->allocate(bytes, alignment);
+      void* const memory = upstream.allocate(bytes, alignment);
       counted.add(bytes);
-      ledger.total_.add(bytes);
+      total.add(bytes);
       return memory;
     }
     void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
-      ledger.upstream_->deallocate(memory, bytes, alignment);
+      upstream.deallocate(memory, bytes, alignment);
       counted.subtract(bytes);
-      ledger.total_.subtract(bytes);
+      total.subtract(bytes);
     }
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
-    memory_ledger& ledger;
-    std::string name;
-    count counted;
+    std::pmr::memory_resource& upstream;
+    detail::account_bytes& counted;
+    detail::account_bytes& total;
   };
 
-  count of(std::string_view name) const noexcept {
-    for (const entry& each : accounts_) {
-      if (each.name == name) return each.counted;
-    }
-    return {};
-  }
-
   std::pmr::memory_resource* upstream_;
-  count total_;
-  std::deque<entry> accounts_;  // a deque, because callers hold the addresses of accounts
+  std::shared_ptr<detail::ledger_accounts> counts_ = std::make_shared<detail::ledger_accounts>();
+  std::deque<account_memory> accounts_;  // a deque, because callers hold the addresses of accounts
 };
 
+namespace detail {
+
+/// For parts of the library that show the accounts.
+struct memory_ledger_access {
+  static const std::shared_ptr<ledger_accounts>& accounts(const memory_ledger& of) noexcept { return of.counts_; }
+};
+
+}  // namespace detail
 HOCKET_END_NAMESPACE
