@@ -151,8 +151,16 @@ class registry {
     return find<observe::histogram>(metric_kind::histogram, name, help, std::move(bounds), std::move(of));
   }
 
+  /// Calls `update()` at the begin of each later `read`, in the thread that reads, one call at a time: it sets metrics to
+  /// what is counted elsewhere. It must not call `read` or `before_read`.
+  void before_read(std::function<void()> update) {
+    const std::scoped_lock lock(updates_mutex_);
+    updates_.push_back(std::move(update));
+  }
+
   /// Returns the values of all metrics now.
   snapshot read() const {
+    update();
     const std::scoped_lock lock(mutex_);
     snapshot result;
     for (const auto& [name, its] : families_) {
@@ -226,6 +234,13 @@ class registry {
     return result;
   }
 
+  void update() const {
+    const std::scoped_lock lock(updates_mutex_);
+    for (const auto& each : updates_) each();
+  }
+
+  mutable std::mutex updates_mutex_;  // locked before the other one
+  std::vector<std::function<void()>> updates_;
   mutable std::mutex mutex_;
   std::map<std::string, stored_family, std::less<>> families_;
 };

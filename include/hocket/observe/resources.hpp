@@ -14,41 +14,16 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/process_usage.hpp>
 #include <hocket/core/utf8.hpp>
+#include <hocket/observe/followed_counter.hpp>
 #include <hocket/observe/registry.hpp>
 
-#include <cstdint>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
 namespace observe {
-namespace detail {
-
-/// A counter of what the operating system has counted.
-class followed_counter {
- public:
-  explicit followed_counter(counter& shown) noexcept : shown_(&shown) {}
-  followed_counter(registry& in, const char* name, const char* help, labels of = {})
-      : followed_counter(in.counter(name, help, std::move(of))) {}
-
-  void follow_seconds(double value) noexcept {
-    shown_->add(value - before_);
-    before_ = value;
-  }
-  void follow(const std::optional<std::uint64_t>& value) noexcept {
-    if (value) follow_seconds(static_cast<double>(*value));
-  }
-
- private:
-  counter* shown_;
-  double before_ = 0;
-};
-
-}  // namespace detail
-
 /// Adds these metrics to a registry. There should be one for each process.
 ///
 /// **Threads.** Any. **Cost.** `update` reads three files in /proc: some 40 microseconds.
@@ -71,7 +46,7 @@ class resources {
     const platform::process_usage now = platform::usage_of_this_process();
     const auto interfaces = platform::usage_of_interfaces();
     const std::scoped_lock lock(mutex_);
-    cpu_.follow_seconds(now.processor_seconds);
+    cpu_.follow(now.processor_seconds);
     if (now.resident_bytes) resident_.set(static_cast<double>(*now.resident_bytes));
     minor_.follow(now.minor_faults);
     major_.follow(now.major_faults);
