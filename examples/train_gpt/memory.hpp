@@ -8,6 +8,7 @@
 #include "shape.hpp"
 
 #include <hocket/checkpoint/state.hpp>
+#include <hocket/observe/registry.hpp>
 #include <hocket/ucx.hpp>
 
 #include <cstddef>
@@ -83,6 +84,8 @@ class training_memory {
   /// @param rounds number of forward and backward passes through the layers per step
   /// @param forward_only elements of parameters that the backward pass does not need
   virtual double predicted_traffic(int passes, int rounds, std::size_t forward_only) const = 0;
+  /// Shows this rank's communication for gradients and parameters, and what it stores.
+  virtual void watch(hocket::observe::registry& metrics) const = 0;
   /// Waits for transfers of the last step that are still in flight. Collective.
   virtual void settle() = 0;
   /// Returns the traffic of this rank for gradients and parameters so far.

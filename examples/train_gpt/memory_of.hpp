@@ -11,6 +11,8 @@
 #include <hocket/gradient/accumulator.hpp>
 #include <hocket/gradient/norm.hpp>
 #include <hocket/group/split.hpp>
+#include <hocket/observe/communication.hpp>
+#include <hocket/observe/job_counters.hpp>
 #include <hocket/operation/exact_sum.hpp>
 #include <hocket/optimizer/memory.hpp>
 #include <hocket/optimizer/optimizer.hpp>
@@ -196,6 +198,10 @@ class memory_of final : public training_memory {
     // Layers gather parameters in both passes of each round.
     const double once = static_cast<double>(forward_only) * others * static_cast<double>(sizeof(P));
     return passes * gradient + copies + rounds * (2 * parameters - once);
+  }
+  void watch(hocket::observe::registry& metrics) const override {
+    for (const communicator* each : {&shards_, &replicas_, &fetching_}) hocket::observe::watch(metrics, *each);
+    hocket::observe::watch(metrics, ledger_);
   }
   void settle() override {
     for (std::size_t b = 0; b < layout_.buckets(); ++b) parameters_.wait(b);

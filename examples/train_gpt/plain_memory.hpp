@@ -43,6 +43,7 @@ class plain_memory final : public training_memory {
   std::size_t peak_bytes() const override { return 0; }
   std::size_t predicted_bytes() const override { return 0; }
   double predicted_traffic(int, int, std::size_t) const override { return 0; }
+  void watch(hocket::observe::registry&) const override {}
   void settle() override {}
   hocket::traffic moved() const override { return {}; }
 

@@ -281,7 +281,7 @@ std::vector<step_record> train(trainer& training, const program_options& options
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     steps.push_back(training.step(text.train, step, seconds > options.seconds, overlaps(step)));
     if (progress != nullptr) (*progress)(steps.back());
-    metrics.add(steps.back(), training.bytes(), training.peak_bytes());
+    metrics.add(steps.back());
     if (ends_badly(options, steps.back())) break;
     if ((step + 1) % options.checkpoint_every == 0) save(step + 1);
     if (steps.back().stop) break;
@@ -397,6 +397,7 @@ int run_rank(const program_options& options, const std::vector<std::uint8_t>& by
   progress_line progress(options.training.steps, first, bytes_per_step);
   run_metrics metrics(options.metrics, comm.rank(), comm.size(), first, options.training.steps, bytes_per_step,
                       schedules::draw_text(plan));
+  if (hocket::observe::registry* const shown = metrics.registry()) training.watch(*shown);
   const traffic_by_use before = training.moved();
   const long long skipped_before = training.skipped();
   const std::vector<step_record> steps = train(training, options, text, first, speaks ? &progress : nullptr, metrics);

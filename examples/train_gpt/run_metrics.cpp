@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run_metrics.hpp"
 
+#include <hocket/observe/job_counters.hpp>
 #include <hocket/observe/json_lines.hpp>
 #include <hocket/observe/resources.hpp>
 #include <hocket/observe/tensorboard.hpp>
@@ -55,7 +56,7 @@ struct run_metrics::parts {
   int ranks, last, step;
   double bytes_of_step;
   observe::registry metrics;
-  observe::counter& steps = metrics.counter("steps", "steps of the optimizer");
+  observe::job_counters counters{metrics};
   observe::counter& skipped = metrics.counter("skipped_steps", "steps whose gradient was not finite");
   observe::gauge& loss = metrics.gauge("loss", "training loss, in nats per byte");
   observe::gauge& norm = metrics.gauge("gradient_norm", "norm of the mean gradient, before clipping");
@@ -70,10 +71,6 @@ struct run_metrics::parts {
   observe::counter& gradient_bytes = bytes_of("gradients");
   observe::counter& tensor_bytes = bytes_of("tensor-parallel sums");
   observe::counter& pipeline_bytes = bytes_of("pipeline");
-  observe::gauge& stored_bytes =
-      metrics.gauge("training_memory_bytes", "bytes of parameters, gradients and states", {{"kind", "stored"}});
-  observe::gauge& peak_bytes =
-      metrics.gauge("training_memory_bytes", "bytes of parameters, gradients and states", {{"kind", "peak"}});
   observe::resources used;
   std::optional<observe::json_lines> log;
   std::optional<observe::tensorboard> board;
@@ -87,6 +84,7 @@ run_metrics::run_metrics(const metric_options& options, int rank, int ranks, int
                          double bytes_per_step, const std::string& schedule) {
   if (options.log.empty() && options.tensorboard.empty() && options.prometheus.empty()) return;
   parts_ = std::make_unique<parts>(options, rank, ranks, taken, steps, bytes_per_step);
+  if (taken > 0) parts_->counters.restart();
   if (parts_->log) parts_->log->start("train_gpt", ranks, {{"step", taken}, {"steps", steps}});
   if (parts_->board) {
     if (taken > 0) parts_->board->restart(taken);
@@ -95,11 +93,13 @@ run_metrics::run_metrics(const metric_options& options, int rank, int ranks, int
 }
 run_metrics::~run_metrics() = default;
 
-void run_metrics::add(const step_record& step, std::size_t stored, std::size_t peak) {
+observe::registry* run_metrics::registry() noexcept { return parts_ ? &parts_->metrics : nullptr; }
+
+void run_metrics::add(const step_record& step) {
   if (!parts_) return;
   parts& at = *parts_;
   ++at.step;
-  at.steps.add();
+  at.counters.step();
   if (!step.finite) at.skipped.add();
   at.loss.set(step.loss);
   at.norm.set(step.gradient_norm);
@@ -110,8 +110,6 @@ void run_metrics::add(const step_record& step, std::size_t stored, std::size_t p
   at.gradient_seconds.add(step.gradient_seconds);
   at.tensor_seconds.add(step.tensor_seconds);
   at.pipeline_seconds.add(step.pipeline_seconds);
-  at.stored_bytes.set(static_cast<double>(stored));
-  at.peak_bytes.set(static_cast<double>(peak));
   const auto now = std::chrono::steady_clock::now();
   const bool is_due = now >= at.next_record || step.stop || at.step == at.last;
   if (is_due) {  // once a second: a record has all metrics

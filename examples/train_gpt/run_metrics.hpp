@@ -5,7 +5,8 @@
 
 #include "training.hpp"
 
-#include <cstdint>
+#include <hocket/observe/registry.hpp>
+
 #include <memory>
 #include <string>
 
@@ -30,8 +31,11 @@ class run_metrics {
               const std::string& schedule);
   ~run_metrics();
 
-  /// Shows a step. `stored` and `peak` are bytes of parameters, gradients and states on this rank.
-  void add(const step_record& step, std::size_t stored, std::size_t peak);
+  /// Null if nothing is shown.
+  hocket::observe::registry* registry() noexcept;
+
+  /// Shows a step.
+  void add(const step_record& step);
   /// Shows the traffic of this rank.
   void add(const traffic_by_use& moved);
   /// States that the training has ended.

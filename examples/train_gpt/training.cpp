@@ -12,6 +12,7 @@
 #include <hocket/collective/all_gather_v.hpp>
 #include <hocket/gradient/loss_scale.hpp>
 #include <hocket/mesh/mesh.hpp>
+#include <hocket/observe/communication.hpp>
 #include <hocket/pipeline/executor.hpp>
 #include <hocket/pipeline/measured.hpp>
 
@@ -271,6 +272,11 @@ traffic_by_use trainer::moved() {
   return {.gradients = bytes(at.memory->moved()),
           .pipeline = bytes(at.ranks.along<"pp">().traffic()),
           .tensor = bytes(at.ranks.along<"tp">().traffic())};
+}
+
+void trainer::watch(hocket::observe::registry& metrics) const {
+  parts_->memory->watch(metrics);
+  hocket::observe::watch(metrics, parts_->ranks);
 }
 
 void trainer::save(const std::string& folder, int steps) {

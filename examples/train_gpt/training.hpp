@@ -125,6 +125,8 @@ class trainer {
   /// Waits for all transfers and returns the traffic so far; small sums of norms and counts are part of `gradients`.
   /// Collective.
   traffic_by_use moved();
+  /// Shows this rank's communication, and what it stores.
+  void watch(hocket::observe::registry& metrics) const;
   /// Number of steps that were skipped because a gradient was not finite.
   long long skipped() const noexcept;
 

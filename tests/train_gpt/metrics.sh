@@ -32,7 +32,8 @@ for rank in 0 1; do
   fi
 done
 [ "$(ls "$folder/board" | grep -c '^events.out.tfevents')" = 1 ] || complain "not one file of events"
-for tag in loss learning_rate gradient_norm communication_seconds/use=gradients schedule; do
+for tag in loss learning_rate gradient_norm communication_seconds/use=gradients schedule hocket_collective_bytes/collective=all_reduce \
+  hocket_sent_bytes/peer=1 hocket_exposed_seconds hocket_memory_bytes/account=gradients hocket_restarts; do
   grep -q -a -F "$tag" "$folder"/board/events* || complain "the events have no $tag"
 done
 # A training that continues has a second file of events, and continues the logs.
@@ -51,10 +52,10 @@ if [ "$has_prometheus" = 1 ]; then
   found=""
   for _ in $(seq 150); do
     found=$( (exec 3<>"/dev/tcp/127.0.0.1/$((port + 1))" && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 && cat <&3) 2>/dev/null || true)
-    ! grep -q '^steps_total{rank="1"} [1-9]' <<<"$found" || break
+    ! grep -q '^hocket_steps_total{rank="1"} [1-9]' <<<"$found" || break
     sleep 0.1
   done
-  grep -q '^steps_total{rank="1"} [1-9]' <<<"$found" || { complain "rank 1's endpoint shows no steps"; cat "$folder/log"; }
+  grep -q '^hocket_steps_total{rank="1"} [1-9]' <<<"$found" || { complain "rank 1's endpoint shows no steps"; cat "$folder/log"; }
   if command -v promtool >/dev/null; then
     sed '1,/^\r$/d' <<<"$found" | promtool check metrics || complain "promtool does not accept the metrics"
   fi

@@ -16,7 +16,9 @@
 #include <hocket/data/loader.hpp>
 #include <hocket/data/order.hpp>
 #include <hocket/data/share.hpp>
+#include <hocket/observe/communication.hpp>
 #include <hocket/observe/console.hpp>
+#include <hocket/observe/job_counters.hpp>
 #include <hocket/observe/json_lines.hpp>
 #include <hocket/observe/registry.hpp>
 #include <hocket/observe/resources.hpp>
@@ -79,12 +81,19 @@ class progress {
                    observe::json_lines_options{.rank = rank});
     if (!options.tensorboard.empty() && rank == 0) board_.emplace(options.tensorboard, metrics_);
     if (options.shows_progress && rank == 0) line_.emplace(all_);
+    if (taken > 0) counters_.restart();
     if (log_) log_->start(model_, ranks_, {{"steps", all_}});
     if (board_ && taken > 0) board_->restart(static_cast<std::int64_t>(taken));
   }
 
+  /// Shows the calls of this rank, if there is a sink.
+  template <class Domain>
+  void watch(const communicator<Domain>& comm) {
+    if (log_ || board_) observe::watch(metrics_, comm);
+  }
+
   void add(std::uint64_t step, double loss, std::uint64_t samples, double waited) {
-    steps_.add();
+    counters_.step();
     loss_.set(loss);
     samples_.add(static_cast<double>(samples));
     waited_.add(waited);
@@ -109,7 +118,7 @@ class progress {
   int ranks_;
   std::int64_t all_;
   observe::registry metrics_;
-  observe::counter& steps_ = metrics_.counter("steps", "steps of the optimizer");
+  observe::job_counters counters_{metrics_};
   observe::gauge& loss_ = metrics_.gauge("loss", "mean loss of the samples of the last step");
   observe::counter& samples_ = metrics_.counter("samples", "samples of this rank");
   observe::counter& waited_ = metrics_.counter("communication_seconds", "time in which this rank waited for sums");
@@ -155,6 +164,7 @@ class worker {
     batches_.emplace(order_, source_, data::share(comm_), data::loader_options{.batch = options_.batch, .prefetch = 2},
                      at_);
     shown_.emplace(options_, model_.name(), comm_.rank(), comm_.size(), step_, all_steps());
+    shown_->watch(comm_);
     begin_ = std::chrono::steady_clock::now();
   }
 
