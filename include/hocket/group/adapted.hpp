@@ -18,7 +18,7 @@
 #include <hocket/transport/adaptor/traced.hpp>
 #include <hocket/transport/concept.hpp>
 
-#include <chrono>
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -79,10 +79,6 @@ communicator<adaptor::traced<Domain>> traced(const communicator<Domain>& comm,
 
 namespace detail {
 
-inline double clock_in_microseconds() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 /// Returns, on rank 0, what must be added to times of rank `other` to get rank 0's times; 0 on `other`. Both ranks call
 /// it. A difference below the time of a round trip counts as 0, because ranks of one host have the same clock.
 template <class Domain>
@@ -93,14 +89,14 @@ double clock_difference(const communicator<Domain>& comm, int other) {
     double theirs = 0;
     if (comm.rank() != 0) {
       recv(comm, std::span(&theirs, 1), peer{0});
-      theirs = clock_in_microseconds();
+      theirs = adaptor::trace_log::now();
       send(comm, std::span<const double>(&theirs, 1), peer{0});
       continue;
     }
-    const double begin = clock_in_microseconds();
+    const double begin = adaptor::trace_log::now();
     send(comm, std::span<const double>(&begin, 1), peer{other});
     recv(comm, std::span(&theirs, 1), peer{other});
-    const double took = clock_in_microseconds() - begin;
+    const double took = adaptor::trace_log::now() - begin;
     if (round > 0 && took >= shortest) continue;
     shortest = took;
     best = begin + took / 2 - theirs;
@@ -120,36 +116,60 @@ class trace_pause {
   adaptor::trace_log& log_;
 };
 
+/// Returns what must be added to the times of this rank's records to get times on rank 0's clock that begin when the first
+/// of the logs was made. Collective.
+template <class Domain>
+double to_common_time(const communicator<Domain>& comm, double begin) {
+  std::vector<double> differences(static_cast<std::size_t>(comm.size()));
+  double first = begin;
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    if (comm.rank() != 0 && comm.rank() != rank) continue;
+    double theirs = begin;
+    differences[static_cast<std::size_t>(rank)] = clock_difference(comm, rank);
+    if (comm.rank() == 0) {
+      recv(comm, std::span(&theirs, 1), peer{rank});
+      first = std::min(first, theirs + differences[static_cast<std::size_t>(rank)]);
+    } else {
+      send(comm, std::span<const double>(&theirs, 1), peer{0});
+      recv(comm, std::span(&theirs, 1), peer{0});
+      return theirs;
+    }
+  }
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    const double offset = differences[static_cast<std::size_t>(rank)] - first;
+    send(comm, std::span(&offset, 1), peer{rank});
+  }
+  return -first;
+}
+
 }  // namespace detail
 
-/// Writes the records of all ranks of `comm` into one file at `path`, on the time axis of rank 0, for Perfetto
-/// (ui.perfetto.dev). Rank 0 writes the file; the other ranks send their records to it.
+/// Writes the records of all ranks of `comm` into one file at `path`, for Perfetto (ui.perfetto.dev). Rank 0 writes the
+/// file; the other ranks send their records to it.
+///
+/// **Times.** Microseconds since the first rank has called `traced`, on rank 0's clock. What the clock of another rank is
+/// ahead or behind is estimated now, by the shortest of 8 messages to it and back: the error is less than half of the time
+/// that these took. A difference below that time is taken as none, because the ranks of one host have one clock.
 ///
 /// Collective over `comm`; records are retained, so a later trace contains them again. **Cost.** Some 200 bytes for
-/// each step and message. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be written; and the
-/// errors of `send` and `recv`.
+/// each step, message and value of a counter. **Errors.** Throws `error`: `bad_environment` on rank 0 if the file can't be
+/// written; and the errors of `send` and `recv`.
 template <class Domain>
 void write_trace(const communicator<adaptor::traced<Domain>>& comm, const std::string& path) {
   adaptor::trace_log& own = *detail::communicator_access::state(comm).domain()->shared();
   const detail::trace_pause quiet(own);
-  std::vector<std::string> parts{own.events()};
-  for (int rank = 1; rank < comm.size(); ++rank) {
-    if (comm.rank() != 0 && comm.rank() != rank) continue;
-    double difference = detail::clock_difference(comm, rank);
-    if (comm.rank() == 0) {
-      send(comm, std::span<const double>(&difference, 1), peer{rank});
-      std::uint64_t size = 0;
-      recv(comm, std::span(&size, 1), peer{rank});
-      recv(comm, std::span(parts.emplace_back(size, '\0')), peer{rank});
-    } else {
-      recv(comm, std::span(&difference, 1), peer{0});
-      parts[0] = own.events(difference);
-      const std::uint64_t size = parts[0].size();
-      send(comm, std::span(&size, 1), peer{0});
-      send(comm, std::span<const char>(parts[0]), peer{0});
-    }
+  std::vector<std::string> parts{own.events(detail::to_common_time(comm, own.begin()))};
+  const std::uint64_t size = parts[0].size();
+  if (comm.rank() != 0) {
+    send(comm, std::span(&size, 1), peer{0});
+    send(comm, std::span<const char>(parts[0]), peer{0});
+    return;
   }
-  if (comm.rank() != 0) return;
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    std::uint64_t theirs = 0;
+    recv(comm, std::span(&theirs, 1), peer{rank});
+    recv(comm, std::span(parts.emplace_back(theirs, '\0')), peer{rank});
+  }
   std::ofstream file(path);
   if (file << adaptor::trace_json(parts) << std::flush) return;
   raise(errc::bad_environment, detail::concat({"write_trace: '", path, "' can't be written"}));

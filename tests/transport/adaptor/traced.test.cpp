@@ -9,11 +9,15 @@
 
 #include <hocket/group/adapted.hpp>
 #include <hocket/hocket.hpp>
+#include <hocket/observe/communication.hpp>
+#include <hocket/observe/trace_counters.hpp>
 #include <hocket/sim.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,6 +68,50 @@ TEST_CASE("a trace contains each step once, and both ends of each message") {
     CHECK(found.arrows_begun == found.arrows_ended);
     CHECK(found.arrows_begun > 0);
     CHECK(found.backward_arrows == 0);
+  }
+}
+
+TEST_CASE("times begin with the job, and tracks have the bytes in flight and the values of metrics") {
+  for (const int ranks : {1, 2, 3}) {
+    const scratch_directory scratch;
+    const std::string path = scratch.path() + "/trace.json";
+    std::vector<double> sent(static_cast<std::size_t>(ranks)), seconds(sent.size());
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto begin = std::chrono::steady_clock::now();
+      const auto comm = hocket::traced(me.comm());
+      hocket::observe::registry metrics;
+      hocket::observe::watch(metrics, comm);
+      auto& loss = metrics.gauge("loss", "loss", {{"of", "\"a\\\""}});
+      hocket::observe::trace_counters tracks(comm, metrics, {"loss", "hocket_collective_bytes", "no metric"});
+      const std::uint64_t before = comm.traffic().sent;
+      std::vector<float> data(1000, 1.0F);
+      for (const double value : {2.5, std::numeric_limits<double>::quiet_NaN(), 1.25}) {
+        hocket::all_reduce(comm, hocket::in_place(data), std::plus<>{}, hocket::with(hocket::ring));
+        loss.set(value);
+        tracks.write();
+      }
+      sent[static_cast<std::size_t>(me.rank())] = static_cast<double>(comm.traffic().sent - before);
+      hocket::write_trace(comm, path);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      seconds[static_cast<std::size_t>(me.rank())] = took.count();
+    });
+    const trace_summary found = read_trace(path);
+    INFO(ranks << " ranks");
+    REQUIRE(found.problem == "");
+    CHECK(found.earliest_microseconds >= 0);
+    CHECK(found.latest_microseconds <= 1e6 * *std::max_element(seconds.begin(), seconds.end()));
+    for (int r = 0; r < ranks; ++r) {
+      const auto values = [&](const char* name) { return found.counters.at({r, name}); };
+      CHECK(values("loss{of=\"\"a\\\"\"}") == std::vector<double>{2.5, 1.25});
+      const auto bytes = values("hocket_collective_bytes{collective=\"all_reduce\"}");
+      REQUIRE(bytes.size() == 3);
+      CHECK(3 * (bytes[2] - bytes[1]) == sent[static_cast<std::size_t>(r)]);
+      if (ranks == 1) continue;
+      const auto in_flight = values("bytes in flight");
+      CHECK(*std::min_element(in_flight.begin(), in_flight.end()) == 0);
+      CHECK(*std::max_element(in_flight.begin(), in_flight.end()) > 0);
+      CHECK(in_flight.back() == 0);
+    }
   }
 }
 

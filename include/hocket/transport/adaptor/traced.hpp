@@ -3,11 +3,15 @@
 /// An adaptor that records each step of each operation, and each message, with its time.
 ///
 /// The output is in the Trace Event Format of Chrome, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a
-/// process for each rank, a line for each lane, arrows for messages.
+/// process for each rank, a line for each lane, arrows for messages, and a track for each counter, of which each rank has
+/// one from the start: the bytes that it has sent and that are in flight.
 #pragma once
 
+#include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
+#include <hocket/core/json_line.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/plan/action.hpp>
 #include <hocket/plan/to_string.hpp>
@@ -23,7 +27,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -38,6 +44,12 @@ class trace_log {
   explicit trace_log(int rank) : rank_(rank) {}
 
   int rank() const noexcept { return rank_; }
+  /// Returns the time now, unless the rank is simulated.
+  static double now() {
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  /// When the log was made.
+  double begin() const noexcept { return begin_; }
 
   /// Pauses or resumes recording.
   void pause(bool paused) noexcept { paused_.store(paused, std::memory_order_relaxed); }
@@ -46,10 +58,24 @@ class trace_log {
   void add(const std::string& name, std::uint64_t line, double begin, double end, std::string details) {
     append({name, "\"ph\":\"X\",\"dur\":" + number(std::max(end - begin, 0.0)), line, begin, std::move(details)});
   }
-  /// Adds one end of an arrow. Both ends have the same `id`.
-  void add_arrow(bool starts, const std::string& id, std::uint64_t line, double time) {
+  /// Adds one end of an arrow. Both ends have the same `key`, and no other arrow has it.
+  void add_arrow(bool starts, std::string_view key, std::uint64_t line, double time) {
+    // Perfetto needs a number; JSON's are exact to 2^53.
+    const std::uint64_t id = hocket::detail::checksum(std::as_bytes(std::span(key))) >> 12;
     const std::string how = starts ? "\"ph\":\"s\"" : "\"ph\":\"f\",\"bp\":\"e\"";
-    append({"message", hocket::detail::concat({how, ",\"cat\":\"message\",\"id\":\"", id, '"'}), line, time, {}});
+    append({"message", hocket::detail::concat({how, ",\"cat\":\"message\",\"id\":", id}), line, time, {}});
+  }
+  /// Adds a value to the track of a counter, which is made by its first value. A value that is not finite has no place in
+  /// JSON, and is left out.
+  void add_counter(std::string_view name, double time, double value) {
+    if (!hocket::detail::is_finite(value)) return;
+    append({std::string(name), "\"ph\":\"C\"", 0, time,
+            hocket::detail::concat({"\"value\":", hocket::detail::json_number(value)})});
+  }
+  /// Records that the bytes in flight have grown or, if `change` is negative, shrunk.
+  void change_bytes_in_flight(std::int64_t change, double time) {
+    const std::int64_t now = in_flight_.fetch_add(change, std::memory_order_relaxed) + change;
+    add_counter("bytes in flight", time, static_cast<double>(now));
   }
   void name_line(std::uint64_t line, const std::string& name) {
     const std::lock_guard guard(mutex_);
@@ -69,8 +95,9 @@ class trace_log {
                                     ",\"args\":{\"name\":\"", name, "\"}},\n"});
     }
     for (const event& each : events_) {
-      hocket::detail::append(text, {"{\"name\":\"", each.name, "\",", each.how, process, ",\"tid\":", each.line,
-                                    ",\"ts\":", number(each.time + offset), ",\"args\":{", each.details, "}},\n"});
+      hocket::detail::append(
+          text, {"{\"name\":", hocket::detail::json_text(each.name), ",", each.how, process, ",\"tid\":", each.line,
+                 ",\"ts\":", number(each.time + offset), ",\"args\":{", each.details, "}},\n"});
     }
     return text;
   }
@@ -97,6 +124,8 @@ class trace_log {
   }
 
   const int rank_;
+  const double begin_ = now();
+  std::atomic<std::int64_t> in_flight_{0};
   std::atomic<bool> paused_{false};
   mutable std::mutex mutex_;
   std::vector<event> events_;
@@ -116,6 +145,12 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
 
  public:
   static constexpr bool observes_only = transport::observes_only<Endpoints>;
+
+  /// A message with the bytes that are in flight until it is no longer needed.
+  struct sending {
+    typename base::sending message{};
+    std::size_t bytes = 0;
+  };
 
   traced_endpoints(std::unique_ptr<Endpoints> inner, const transport::open_parameters& how,
                    std::shared_ptr<trace_log> log)
@@ -166,11 +201,20 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  bool try_send(typename base::sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
+  bool try_send(sending& state, int peer, transport::message_id id, const void* data, std::size_t bytes,
                 failure& fail) {
     const double begin = now();
-    if (!base::try_send(state, peer, id, data, bytes, fail)) return false;
+    if (!base::try_send(state.message, peer, id, data, bytes, fail)) return false;
     note_message(true, peer, id, bytes, begin);
+    state.bytes = bytes;
+    if (bytes > 0) log_->change_bytes_in_flight(static_cast<std::int64_t>(bytes), begin);
+    return true;
+  }
+
+  bool drained(sending& state) {
+    if (!base::drained(state.message)) return false;
+    const std::size_t bytes = std::exchange(state.bytes, 0);
+    if (bytes > 0) log_->change_bytes_in_flight(-static_cast<std::int64_t>(bytes), now());
     return true;
   }
 
@@ -194,7 +238,7 @@ class traced_endpoints : public forwarding_endpoints<Endpoints> {
     if constexpr (base::virtual_time) {
       return this->inner().now() * 1e6;
     } else {
-      return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+      return trace_log::now();
     }
   }
 
