@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A model of one's own, which learns a line from points on eight nodes.
+// A user-defined model, which learns a line from points on eight nodes.
 // expect: line: y = 2\.00 x \+ 1\.00
 #include <hocket/train.hpp>
 

@@ -19,7 +19,7 @@ struct output_place {
   std::string written, replaced;  ///< equal where nothing is replaced
 };
 
-output_place place_of(const std::string& file) {
+output_place destination_of(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code problem;
   const fs::file_status found = fs::status(file, problem);
@@ -41,7 +41,7 @@ bool write_text(const std::string& file, const std::string& text) {
 }  // namespace
 
 bool can_write(const std::string& file) {
-  const output_place place = place_of(file);
+  const output_place place = destination_of(file);
   if (place.written == place.replaced) {
     if (!std::filesystem::is_directory(file))
       return ::access(file.c_str(), W_OK) == 0 || errno == ENOENT;  // a link to no file yet
@@ -54,7 +54,7 @@ bool can_write(const std::string& file) {
 }
 
 void write_file(const std::string& file, const std::string& text, const std::string& option) {
-  const output_place place = place_of(file);
+  const output_place place = destination_of(file);
   const bool replaces = place.written != place.replaced;
   bool done = write_text(place.written, text);
   if (done && replaces) done = std::rename(place.written.c_str(), place.replaced.c_str()) == 0;
