@@ -240,6 +240,20 @@ TEST_CASE("a reader that ends before another one has asked for it is not waited 
   CHECK_THAT(reader_error([&] { tested.append(0, batch); }), Catch::Contains("reader 1 of 2 of '"));
 }
 
+TEST_CASE("readers of another order are not those that a reader waits for") {
+  token_storage files(12);
+  file_cache cache(files.folder(), files.source, files.options(100ms));
+  remote_token_shards shards(cache, files.names, sample_tokens);
+  const order in_order = order_of(shards);
+  const group_reader tested(shards, in_order, {0, 2});
+  const group_reader of_other_seed(shards, order(listed_shards{shards.sizes(), 2}, 8), {1, 2});
+  const group_reader of_other_groups(shards, order(listed_shards{shards.sizes(), 1}, 7), {1, 2});
+  group_reader<remote_token_shards>::batch_type batch;
+  CHECK_THAT(reader_error([&] { tested.append(in_order.epoch(0)[0], batch); }), Catch::Contains("has not started"));
+  const group_reader right(shards, in_order, {1, 2});
+  CHECK(reader_error([&] { tested.append(in_order.epoch(0)[0], batch); }) == "");
+}
+
 TEST_CASE("a shard that the slowest reader has not used is kept, although its last use is the longest ago") {
   token_storage files(12);
   file_cache cache(files.folder(), files.source, files.options(100ms));

@@ -64,15 +64,15 @@ class shard_batch : public Batch {
   std::vector<std::shared_ptr<const void>> in_use_;
 };
 
-/// Shards that can be opened one by one, through a cache. `open` may be called by several threads; a shard has
-/// `append(sample, batch)`.
+/// Shards that can be read one by one. `open` makes a shard of its file, and may be called by several threads; a shard
+/// has `append(sample, batch)`.
 template <class Shards>
-concept remote_shards = requires(Shards& all, const open_rules& rules, typename Shards::shard_type::batch_type& to) {
+concept remote_shards = requires(Shards& all, opened_file file, typename Shards::shard_type::batch_type& to) {
   { all.files() } -> std::convertible_to<const std::vector<remote_file>&>;
   { all.sizes() } -> std::convertible_to<const std::vector<std::uint64_t>&>;
   { all.cache() } -> std::same_as<file_cache&>;
-  { all.open(std::size_t{}, rules) } -> std::same_as<std::shared_ptr<const typename Shards::shard_type>>;
-  all.open(std::size_t{}, rules)->append(std::uint64_t{}, to);
+  { all.open(std::size_t{}, file) } -> std::same_as<std::shared_ptr<const typename Shards::shard_type>>;
+  all.open(std::size_t{}, file)->append(std::uint64_t{}, to);
 };
 
 /// The samples of remote shards, as a source of a loader; see the top of this file. The shards must outlive it. May be
@@ -91,7 +91,7 @@ class group_reader {
   group_reader(Shards& shards, order of, const host_reader& self = {})
       : shards_(shards), order_(std::move(of)), self_(valid(self)), ends_(ends_of(shards.sizes())),
         names_(names_of(shards.files())), groups_(order_.epoch(0).groups()),
-        positions_(shards.cache().files(), hash_of(names_), self) {
+        positions_(shards.cache().files(), hash_of(names_, order_.epoch(0)), self) {
     shards_.cache().require_room(shards_.files(), 2 * require_same_shards());
     if (failure cause = positions_.start(limit())) raise(std::move(cause));
   }
@@ -143,8 +143,8 @@ class group_reader {
   /// `append`. A loader calls it when it is destroyed.
   void loading_ends() const {
     has_ended_ = true;
-    static_cast<void>(
-        move_to(detail::reader_positions::ended));  // if it fails, others wait until they find this one dead
+    // If that fails, the others wait until they find this reader dead.
+    static_cast<void>(move_to(detail::reader_positions::ended));
   }
 
  private:
@@ -168,9 +168,14 @@ class group_reader {
     for (const remote_file& each : files) result.push_back(cached_name(each));
     return result;
   }
-  static std::uint64_t hash_of(const std::vector<std::string>& names) {
+  /// Returns a hash of the files in the order of the first epoch: readers of another order are others.
+  static std::uint64_t hash_of(const std::vector<std::string>& names, const epoch_order& epoch) {
     std::string all;
-    for (const std::string& each : names) (all += each) += '\n';
+    for (std::uint64_t group = 0; group < epoch.groups(); ++group) {
+      all += "group\n";
+      for (const std::uint64_t shard : epoch.shards_of(group))
+        if (shard < names.size()) (all += names[static_cast<std::size_t>(shard)]) += '\n';
+    }
     return hocket::detail::checksum(std::as_bytes(std::span(all)));
   }
 
@@ -235,7 +240,11 @@ class group_reader {
   shard_pointer open(std::size_t shard) const {
     shard_pointer opened;
     if (!wait_for_turn(shard, opened) || opened) return opened;
-    opened = shards_.open(shard, rules(true));
+    opened_file file;
+    failure cause = shards_.cache().try_open(shards_.files()[shard], rules(true), file);
+    if (has_ended_) return nullptr;
+    if (cause) raise(std::move(cause));
+    opened = shards_.open(shard, std::move(file));
     const std::lock_guard lock(mutex_);
     return has_ended_ ? opened : opened_.emplace(shard, std::move(opened)).first->second;
   }

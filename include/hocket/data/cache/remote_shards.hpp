@@ -70,9 +70,9 @@ class remote_token_shards {
   /// Returns the number of samples of each file, for `listed_shards`.
   const std::vector<std::uint64_t>& sizes() const noexcept { return sizes_; }
 
-  /// Opens a file. Raises as `file_cache::open` and `token_file`.
-  std::shared_ptr<const token_shard> open(std::size_t shard, const open_rules& rules = {}) {
-    return std::make_shared<const token_shard>(cache_.open(files_[shard], rules), length_, type_);
+  /// Raises as `token_file`.
+  std::shared_ptr<const token_shard> open(std::size_t, opened_file file) const {
+    return std::make_shared<const token_shard>(std::move(file), length_, type_);
   }
 
  private:
@@ -104,9 +104,9 @@ class remote_tar_shards {
   /// Returns the number of samples of each file, for `listed_shards`.
   const std::vector<std::uint64_t>& sizes() const noexcept { return sizes_; }
 
-  /// Opens a file. Raises as `file_cache::open` and `tar_shard`.
-  std::shared_ptr<const tar_shard> open(std::size_t shard, const open_rules& rules = {}) {
-    return std::make_shared<const tar_shard>(cache_.open(files_[shard], rules), indices_[shard]);
+  /// Raises as `tar_shard`.
+  std::shared_ptr<const tar_shard> open(std::size_t shard, opened_file file) const {
+    return std::make_shared<const tar_shard>(std::move(file), indices_[shard]);
   }
 
  private:
