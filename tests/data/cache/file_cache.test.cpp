@@ -8,6 +8,9 @@
 #include <hocket/core/crc32c.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/data/cache/file_cache.hpp>
+#include <hocket/data/indexed_dataset.hpp>
+#include <hocket/data/npy_file.hpp>
+#include <hocket/data/text_lines.hpp>
 #include <hocket/data/token_file.hpp>
 
 #include <array>
@@ -88,11 +91,28 @@ TEST_CASE("a cached file has the bytes of the remote one, and is read once") {
 TEST_CASE("sources read files of a cache as local ones") {
   storage files(0, 0);
   files.write("tokens", std::string("\1\0\2\0\3\0", 6));
-  file_cache cache(files.folder(), files.source, {.bytes = 100});
+  file_cache cache(files.folder(), files.source, {.bytes = 1000});
   const hocket::data::token_file tokens(cache.open("tokens"));
   hocket::data::token_samples::batch_type batch;
   tokens.samples(2).append(0, batch);
   CHECK(batch == std::vector<std::uint32_t>{1, 2, 3});
+
+  files.write("lines", "a\nb");
+  const hocket::data::text_lines lines(cache.open("lines"));
+  CHECK(lines.line(1) == "b");
+
+  const auto number = [](auto value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
+  files.write("set.idx", std::string("MMIDIDX\0\0", 9) + number(std::uint64_t{1}) + '\1' + number(std::uint64_t{1}) +
+                             number(std::uint64_t{0}) + number(std::int32_t{2}) + number(std::int64_t{0}));
+  files.write("set.bin", "\5\6");
+  hocket::data::indexed_dataset::batch_type sequences;
+  hocket::data::indexed_dataset(cache.open("set.idx"), cache.open("set.bin")).append(0, sequences);
+  CHECK(sequences == hocket::data::indexed_dataset::batch_type{{5, 6}});
+
+  const std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
+  files.write("array.npy", "\x93NUMPY\1" + std::string(1, '\0') + number(static_cast<std::uint16_t>(header.size())) +
+                               header + "\7\x08");
+  CHECK(hocket::data::npy_file(cache.open("array.npy")).size() == 2);
 }
 
 TEST_CASE("the least recently used file is removed, and none that is open or needed") {
