@@ -10,10 +10,12 @@
 
 #include <hocket/data/remote/curl.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -204,6 +206,34 @@ TEST_CASE("an answer that is wrong is refused at once") {
        errc::unreachable, "rotocol"},
   };
   for (const fault& each : faults) check_fault(each);
+}
+
+TEST_CASE("of an answer that never ends, little is received") {
+  const std::string block(4096, 'x');
+  struct {
+    std::string_view name;
+    std::string begin, more;
+  } const answers[]{
+      {"a header", "HTTP/1.1 206 Partial Content\r\n", "X-Field: " + block + "\r\n"},
+      {"a line of a header", "HTTP/1.1 206 Partial Content\r\nX-Field: ", block},
+      {"a range", "HTTP/1.1 206 Partial Content\r\n" + tag + right_range + "\r\n", block},
+      {"a whole file", "HTTP/1.1 200 OK\r\n" + tag + "\r\n", block},
+      {"an error document", "HTTP/1.1 404 Not Found\r\n\r\n", block},
+      {"a document of another status", "HTTP/1.1 300 Multiple Choices\r\n\r\n", block},
+  };
+  for (const auto& each : answers) {
+    INFO(each.name);
+    std::atomic<std::uint64_t> sent{0};
+    {
+      const server tested([&](const request&, const connection& to) {
+        for (bool receives = to.send(each.begin); receives; receives = to.send(each.more)) sent += each.more.size();
+        return false;
+      });
+      http_source web(quick_options());
+      CHECK(read_bytes(web, {tested.url(), 20000, "\"one\"", {}}, wanted_first, wanted_size).cause);
+    }
+    CHECK(sent < std::uint64_t{32} << 20U);  // most of it is in the buffers of the connection
+  }
 }
 
 TEST_CASE("a server that is too slow ends in a timeout") {

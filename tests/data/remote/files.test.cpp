@@ -83,6 +83,14 @@ TEST_CASE("describe returns length, version and checksum") {
       {"a checksum of Amazon", serves({"123456789", "x-amz-checksum-crc32c: 4waSgw==\r\n"}), 9, "", 0xe3069283U},
       {"a checksum of Google", serves({"123456789", "x-goog-hash: crc32c=4waSgw==,md5=AA==\r\n"}), 9, "", 0xe3069283U},
       {"a checksum of parts", serves({"123456789", "x-amz-checksum-crc32c: 4waSgw==-2\r\n"}), 9, "", {}},
+      {"fields after the body, which do not count",
+       [](const request&, const connection& to) {
+         return to.send("HTTP/1.1 206 OK\r\nETag: \"one\"\r\n" + range_field(0, 0, "10") +
+                        "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n" + range_field(0, 0, "99") + "\r\n");
+       },
+       10,
+       "\"one\"",
+       {}},
       {"an empty file, by 416", serves({"", ""}), 0, "", {}},
       {"an empty file, by 200",
        [](const request&, const connection& to) { return to.send(answer_text("200 OK", "ETag: \"e\"\r\n", "")); },
