@@ -184,7 +184,7 @@ class http_attempt {
       option_problem_ = CURLE_OUT_OF_MEMORY;
       return;
     }
-    static_cast<void>(headers_.release());  // is the end of `longer`'s list, or empty
+    static_cast<void>(headers_.release());  // is the same list, or none
     headers_.reset(longer);
   }
 
