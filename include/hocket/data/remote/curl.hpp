@@ -264,9 +264,9 @@ class http_attempt {
   bool accept_body(std::span<const std::byte> bytes) {
     answer_.status = status();
     if (answer_.status == 206) return accept_range(bytes);
-    is_body_unwanted_ = answer_.status == 200;  // the whole file, however long it is
     document_bytes_ += bytes.size();
-    if (is_body_unwanted_ || document_bytes_ > longest_document) return !(is_body_unwanted_ = true);
+    is_body_unwanted_ = answer_.status == 200 || document_bytes_ > longest_document;  // 200: of a whole file
+    if (is_body_unwanted_) return false;
     const std::size_t kept = std::min(bytes.size(), longest_kept_document - answer_.document.size());
     answer_.document.append(reinterpret_cast<const char*>(bytes.data()), kept);
     return true;
