@@ -2,7 +2,8 @@
 """The recipe of a package of headers, for Conan 2.
 
 The package contains hocket's own CMake package, so its targets are the same as those of an installation: hocket::hocket
-needs C++20 and threads, whatever `compiler.cppstd` of the profile is, and hocket::ucx exists if UCX is found on the system.
+needs C++20 and threads, whatever `compiler.cppstd` of the profile is. hocket::ucx exists if UCX is found on the system, and
+hocket::prometheus, for projects that name this component, if prometheus-cpp is.
 """
 
 import os
@@ -88,6 +89,10 @@ class Hocket(ConanFile):
         over_ucx.set_property("pkg_config_name", "hocket-ucx")
         over_ucx.requires = ["hocket"]
         over_ucx.system_libs = ["ucp", "ucs"]
-        for component in (headers, over_ucx):
+        with_prometheus = self.cpp_info.components["with_prometheus"]
+        with_prometheus.set_property("pkg_config_name", "hocket-prometheus")
+        with_prometheus.requires = ["hocket"]
+        with_prometheus.system_libs = ["prometheus-cpp-pull", "prometheus-cpp-core"]
+        for component in (headers, over_ucx, with_prometheus):
             component.bindirs = []
             component.libdirs = []

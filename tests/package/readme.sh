@@ -139,8 +139,9 @@ case $way in
     # Without CMake, the package of threads must not need UCX, either.
     conan install --requires="hocket/$version" --generator=PkgConfigDeps --output-folder=found
     grep -e '-lucp' found/hocket-ucx.pc
-    if grep -e 'hocket-ucx' -e '-luc' found/hocket.pc; then
-      echo "hocket.pc of Conan needs UCX" >&2
+    grep -e '-lprometheus-cpp-pull' found/hocket-prometheus.pc
+    if grep -e 'hocket-ucx' -e '-luc' -e 'prometheus' found/hocket.pc; then
+      echo "hocket.pc of Conan needs UCX or prometheus-cpp" >&2
       exit 1
     fi
     ;;

@@ -38,6 +38,17 @@ if(NOT name STREQUAL PORT OR NOT version_of_port STREQUAL version)
   message(FATAL_ERROR "the port's vcpkg.json is of ${name} ${version_of_port}, and should be of ${PORT} ${version}")
 endif()
 
+# Each feature is of a component of the CMake package, and names the port that this needs.
+string(JSON count LENGTH "${manifest}" features)
+math(EXPR last "${count} - 1")
+foreach(index RANGE ${last})
+  string(JSON feature MEMBER "${manifest}" features ${index})
+  string(JSON needed GET "${manifest}" features ${feature} dependencies 0 name)
+  if(NOT EXISTS "${CURRENT_PORT_DIR}/../../cmake/hocket-find-${feature}.cmake" OR NOT needed MATCHES "${feature}")
+    message(FATAL_ERROR "feature ${feature} is of no component, or needs another port than its own: ${needed}")
+  endif()
+endforeach()
+
 # A port has the functions of those helper ports that its manifest names as dependencies of the host.
 set(helpers "")
 string(JSON count LENGTH "${manifest}" dependencies)
