@@ -5,6 +5,8 @@
 ///
 /// @code
 /// hocket::observe::prometheus_endpoint endpoint("0.0.0.0:9400", metrics, {.local_rank = 2});   // http://HOST:9402/metrics
+/// hocket::observe::prometheus_endpoint one("0.0.0.0:9400", metrics,                 // for all processes of the host
+///                                          {.local_rank = 2, .constant = {{"rank", "2"}}, .folder = "/dev/shm/my_job"});
 /// hocket::observe::write_textfile("/var/lib/node_exporter/train.prom", metrics);
 /// @endcode
 ///
@@ -17,6 +19,7 @@
 #include <hocket/core/platform/file_system.hpp>
 #include <hocket/core/platform/process.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/observe/metrics_folder.hpp>
 #include <hocket/observe/registry.hpp>
 
 #include <prometheus/client_metric.h>
@@ -35,6 +38,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -106,30 +110,30 @@ class prometheus_collectable : public ::prometheus::Collectable {
     std::sort(constant.begin(), constant.end());
     std::string problem = detail::problem_with(constant);
     const std::scoped_lock lock(mutex_);
-    for (const source& each : sources_) {
-      if (problem.empty() && each.constant == constant)
-        problem = "another registry has the same labels: add one that distinguishes them, such as {\"rank\", \"1\"}";
-    }
+    if (problem.empty() && has_labels(constant))
+      problem = "another registry has the same labels: add one that distinguishes them, such as {\"rank\", \"1\"}";
     if (!problem.empty()) raise(errc::invalid_argument, "labels of a registry: " + problem);
     sources_.push_back({&metrics, std::move(constant)});
+  }
+
+  /// Adds the ranks that write to a folder by a `metrics_writer`, except those that have the labels of a registry.
+  void add_folder(std::string folder) {
+    const std::scoped_lock lock(mutex_);
+    folders_.push_back(std::move(folder));
   }
 
   /// Returns all metrics. Where registries differ in the kind of a name, the first one's metrics are returned.
   std::vector<::prometheus::MetricFamily> Collect() const override {
     const std::scoped_lock lock(mutex_);
-    std::map<std::string, ::prometheus::MetricFamily> families;
-    for (const source& from : sources_) {
-      for (const family& each : from.metrics->read()) {
-        const std::string name = each.kind == metric_kind::counter ? each.name + "_total" : each.name;
-        const ::prometheus::MetricType type = detail::type_of(each.kind);
-        auto& its =
-            families.try_emplace(name, ::prometheus::MetricFamily{name, detail::escaped_help(each.help), type, {}})
-                .first->second;
-        if (its.type == type) add(each, from.constant, its.metric);
+    families all;
+    for (const source& from : sources_) add(from.metrics->read(), from.constant, all);
+    for (const std::string& folder : folders_) {
+      for (const rank_metrics& from : read_metrics_folder(folder)) {
+        if (!has_labels(from.constant)) add(from.metrics, from.constant, all);
       }
     }
     std::vector<::prometheus::MetricFamily> result;
-    for (auto& [name, each] : families) result.push_back(std::move(each));
+    for (auto& [name, each] : all) result.push_back(std::move(each));
     return result;
   }
 
@@ -138,6 +142,21 @@ class prometheus_collectable : public ::prometheus::Collectable {
     const registry* metrics;
     labels constant;
   };
+  using families = std::map<std::string, ::prometheus::MetricFamily>;
+
+  bool has_labels(const labels& constant) const noexcept {
+    return std::any_of(sources_.begin(), sources_.end(), [&](const source& each) { return each.constant == constant; });
+  }
+
+  static void add(const snapshot& from, const labels& constant, families& to) {
+    for (const family& each : from) {
+      const std::string name = each.kind == metric_kind::counter ? each.name + "_total" : each.name;
+      const ::prometheus::MetricType type = detail::type_of(each.kind);
+      auto& its = to.try_emplace(name, ::prometheus::MetricFamily{name, detail::escaped_help(each.help), type, {}})
+                      .first->second;
+      if (its.type == type) add(each, constant, its.metric);
+    }
+  }
 
   static void add(const family& from, const labels& constant, std::vector<::prometheus::ClientMetric>& to) {
     for (const sample& one : from.samples) {
@@ -150,6 +169,7 @@ class prometheus_collectable : public ::prometheus::Collectable {
 
   mutable std::mutex mutex_;
   std::vector<source> sources_;
+  std::vector<std::string> folders_;
 };
 
 /// Returns metrics in the text format of Prometheus, version 0.0.4.
@@ -185,28 +205,50 @@ inline void write_textfile(const std::string& path, const registry& metrics, lab
 struct prometheus_options {
   int local_rank = 0;  ///< is added to the port, so that each rank of a host has its own
   labels constant{};   ///< which all metrics get, such as {{"rank", "3"}}
+  /// If set, all processes of a host share one endpoint: that of local rank 0, at the port without an addition. The others
+  /// write their metrics to this folder of the host, one for each job.
+  std::string folder{};
 };
 
 /// An HTTP endpoint, `/metrics`, which one thread of prometheus-cpp serves until this object is destroyed.
+///
+/// With `prometheus_options::folder`, local rank 0 serves the metrics of all processes of the host that pass equal address
+/// and folder, and `constant` labels that distinguish them. Those of others are a second old at most; those of a process
+/// that has died or is stopped disappear within 5 s. While local rank 0 does not run, there is no endpoint.
 ///
 /// **Threads.** Any.
 class prometheus_endpoint {
  public:
   /// Listens at `address`, "HOST:PORT". `metrics` must outlive this object. With port 0, the system chooses a free one.
   ///
-  /// **Errors.** `invalid_argument` if the address is not of this form, or the port is beyond 65535; `system` if the port
-  /// is in use.
+  /// **Errors.** `invalid_argument` if the address is not of this form, the port is beyond 65535, or a folder is set
+  /// without labels; `system` if the port is in use, or the folder can't be written to.
   prometheus_endpoint(std::string_view address, const registry& metrics, prometheus_options options = {})
       : collected_(std::make_shared<prometheus_collectable>()) {
-    collected_->add(metrics, std::move(options.constant));
-    exposer_ = listen(address_of(address, options.local_rank));
+    const bool is_shared = !options.folder.empty();
+    if (is_shared && options.constant.empty()) {
+      raise(errc::invalid_argument, hocket::detail::concat({"processes that share the endpoint ", address,
+                                                            " need constant labels that distinguish them, such as "
+                                                            "{\"rank\", \"1\"}"}));
+    }
+    const std::string own_address =
+        address_of(address, is_shared ? std::min(options.local_rank, 0) : options.local_rank);
+    collected_->add(metrics, options.constant);
+    if (is_shared && options.local_rank > 0) {
+      writer_.emplace(options.folder, options.local_rank, metrics, std::move(options.constant));
+      return;
+    }
+    if (is_shared) collected_->add_folder(std::move(options.folder));
+    exposer_ = listen(own_address);
     exposer_->RegisterCollectable(collected_);
   }
 
-  /// Adds the registry of another rank of this process: one endpoint per host with labels {{"rank", "..."}}.
+  /// Adds the registry of another rank of this process, with labels such as {{"rank", "..."}}. Only a process that serves
+  /// shows it.
   void add(const registry& metrics, labels constant) { collected_->add(metrics, std::move(constant)); }
 
-  int port() const { return exposer_->GetListeningPorts().at(0); }
+  /// Returns the port at which this process serves; 0 if another one serves its metrics.
+  int port() const { return exposer_ ? exposer_->GetListeningPorts().at(0) : 0; }
 
  private:
   static std::string address_of(std::string_view address, int local_rank) {
@@ -245,6 +287,7 @@ class prometheus_endpoint {
 
   std::shared_ptr<prometheus_collectable> collected_;
   std::unique_ptr<::prometheus::Exposer> exposer_;
+  std::optional<metrics_writer> writer_;
 };
 
 }  // namespace observe

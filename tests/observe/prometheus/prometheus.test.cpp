@@ -7,15 +7,18 @@
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 
+#include <hocket/bootstrap/launch.hpp>
 #include <hocket/observe/prometheus.hpp>
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 
 #include <arpa/inet.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -75,6 +78,16 @@ std::string answer_of(int port) {
   }
   ::close(socket);
   return result;
+}
+
+/// Waits until `condition` holds; false if that takes too long.
+template <class Condition>
+bool comes(Condition condition) {
+  for (int i = 0; i < 400; ++i) {
+    if (condition()) return true;
+    ::usleep(50'000);
+  }
+  return false;
 }
 
 }  // namespace
@@ -143,6 +156,52 @@ TEST_CASE("an endpoint serves the metrics of several registries, each name once"
   CHECK(refusal_of([&] {
           endpoint.add(others, {{"r-r", "4"}});
         }).starts_with("labels of a registry: the label \"r-r\""));
+}
+
+TEST_CASE("processes of a host share one endpoint, from which those that have died disappear") {
+  const scratch_directory scratch;
+  const std::string folder = scratch.path() + "/job";
+  const auto results = hocket::launch::run_processes(
+      3,
+      [&](const hocket::bootstrap::world_description& where) {
+        registry metrics;
+        add_metrics(metrics);
+        metrics.gauge("loss", "training loss in nats").set(where.rank);
+        const prometheus_endpoint endpoint(
+            "127.0.0.1:0", metrics,
+            {.local_rank = where.rank, .constant = {{"rank", std::to_string(where.rank)}}, .folder = folder});
+        const std::string first = "loss{rank=\"0\"} 0\n", others = "loss{rank=\"1\"} 1\nloss{rank=\"2\"} 2\n";
+        const auto serves = [&](const std::string& text) { return answer_of(endpoint.port()).find(text) != text.npos; };
+        if (where.rank != 0) {
+          if (endpoint.port() != 0) return 1;
+          while (::access((scratch.path() + "/end").c_str(), F_OK) != 0) ::usleep(20'000);
+          if (where.rank == 2) ::raise(SIGKILL);
+          while (::access((scratch.path() + "/end_all").c_str(), F_OK) != 0) ::usleep(20'000);
+          return 0;
+        }
+        if (!comes([&] { return serves("# TYPE loss gauge\n" + first + others); })) return 2;
+        const std::string answer = answer_of(endpoint.port());
+        scratch.write("all.prom", answer.substr(answer.find("\r\n\r\n") + 4));
+        scratch.write("end", "");
+        if (!comes([&] { return !serves("{rank=\"2\"}") && serves(first + "loss{rank=\"1\"} 1\n# HELP"); })) return 3;
+        scratch.write("end_all", "");
+        return comes([&] { return !serves("{rank=\"1\"}") && serves(first + "# HELP"); }) ? 0 : 4;
+      },
+      {.capture_output = true, .timeout = std::chrono::seconds(60), .directory = {}});
+  CHECK(results.at(0).exit_code == 0);
+  CHECK(results.at(1).exit_code == 0);
+  CHECK(results.at(2).exit_code != 0);
+  const std::string all = read_file(scratch.path() + "/all.prom");
+  CHECK(all.find("# TYPE loss", all.find("# TYPE loss") + 1) == std::string::npos);
+  if (observe_test::succeeds("command -v promtool")) {
+    CHECK(output_of("promtool check metrics < " + scratch.path() + "/all.prom && echo accepted") == "accepted\n");
+  } else {
+    WARN("left out: promtool is not installed");
+  }
+  registry metrics;
+  CHECK(refusal_of([&] { prometheus_endpoint("127.0.0.1:0", metrics, {.folder = folder}); }) ==
+        "processes that share the endpoint 127.0.0.1:0 need constant labels that distinguish them, such as {\"rank\", "
+        "\"1\"}");
 }
 
 TEST_CASE("metrics of one name that differ in kind between registries: those of the first") {

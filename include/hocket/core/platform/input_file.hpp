@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -38,6 +39,7 @@ class input_file {
       problem_ = std::generic_category().message(errno);
     } else if (S_ISREG(found.st_mode)) {
       size_ = static_cast<std::size_t>(found.st_size);
+      modified_ = std::chrono::seconds(found.st_mtim.tv_sec) + std::chrono::nanoseconds(found.st_mtim.tv_nsec);
     } else if (!S_ISFIFO(found.st_mode) || accepted == file_kinds::regular) {
       problem_ = refusal(found.st_mode, accepted);
     }
@@ -49,6 +51,8 @@ class input_file {
   const std::string& problem() const noexcept { return problem_; }
   /// Number of bytes of a regular file when it was opened, which may change; 0 for a pipe, and for files in /proc.
   std::size_t size() const noexcept { return size_; }
+  /// When a regular file was changed last, by the time at which it was opened: since the epoch of `std::chrono::system_clock`.
+  std::chrono::nanoseconds modified() const noexcept { return modified_; }
 
   /// Reads the next bytes into `to`, and returns how many: fewer than fit only at the end of the file, or if it can't be
   /// read, with a `problem`.
@@ -77,6 +81,7 @@ class input_file {
   file_descriptor file_;
   std::string problem_;
   std::size_t size_ = 0;
+  std::chrono::nanoseconds modified_{};
 };
 
 /// Reads a whole file into `content`, which is undefined after an error. Returns what is wrong, such as "it is empty" or
