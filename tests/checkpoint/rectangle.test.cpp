@@ -2,6 +2,7 @@
 /// @file
 /// Hyper-rectangles of tensors, against a list of all elements.
 #include <hocket/checkpoint/rectangle.hpp>
+#include <hocket/checkpoint/state.hpp>
 
 #include "support/catch.hpp"
 
@@ -113,4 +114,21 @@ TEST_CASE("volumes that do not fit into 64 bits are noticed") {
   CHECK(volume_of({std::uint64_t{1} << 32, (std::uint64_t{1} << 32) - 1}) ==
         ~std::uint64_t{0} - ((std::uint64_t{1} << 32) - 1));
   CHECK_FALSE(volume_of({std::uint64_t{1} << 32, std::uint64_t{1} << 32}));
+}
+
+TEST_CASE("a slice of an array is its rectangle of one dimension, and must be within it") {
+  std::vector<float> elements(5);
+  for (std::uint64_t first = 0; first <= 8; ++first) {
+    INFO("from element " << first << " of 10");
+    state slice, by_hand;
+    if (first + elements.size() > 10) {
+      CHECK_THROWS_WITH(slice.add_slice("w", 10, first, elements), Catch::Contains("are not within the extent 10"));
+      continue;
+    }
+    slice.add_slice("w", 10, first, elements);
+    by_hand.add("w", {10}, {{first}, {5}}, elements);
+    CHECK(slice.parts().at(0).extents == by_hand.parts().at(0).extents);
+    CHECK(slice.parts().at(0).where == by_hand.parts().at(0).where);
+    CHECK(slice.parts().at(0).data == by_hand.parts().at(0).data);
+  }
 }

@@ -62,6 +62,13 @@ class state {
                       reinterpret_cast<std::byte*>(std::ranges::data(elements))});
   }
 
+  /// Adds consecutive elements of a tensor of one dimension that has `extent` elements, from number `first` on. Raises
+  /// `invalid_argument` if they are not within it.
+  template <std::ranges::contiguous_range Elements>
+  void add_slice(std::string name, std::uint64_t extent, std::uint64_t first, Elements&& elements) {
+    add(std::move(name), {extent}, {{first}, {std::ranges::size(elements)}}, elements);
+  }
+
   /// Adds a part whose type of elements is known at run time.
   void add(state_part part) {
     require_within(part.name, part.extents, part.where, part.where.volume());
