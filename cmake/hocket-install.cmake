@@ -16,10 +16,12 @@ install(TARGETS hocket EXPORT hocket-exports FILE_SET HEADERS FILE_SET device_he
 install(TARGETS hocket_ucx EXPORT hocket-ucx-exports)
 install(TARGETS hocket_prometheus EXPORT hocket-prometheus-exports)
 install(TARGETS hocket_curl EXPORT hocket-curl-exports)
+install(TARGETS hocket_archive EXPORT hocket-archive-exports)
 install(EXPORT hocket-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
 install(EXPORT hocket-ucx-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
 install(EXPORT hocket-prometheus-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
 install(EXPORT hocket-curl-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
+install(EXPORT hocket-archive-exports NAMESPACE hocket:: DESTINATION "${package_folder}")
 
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/hocket-config.cmake.in" "${package_build_folder}/hocket-config.cmake"
@@ -33,6 +35,7 @@ install(
         "${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake" "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cmake"
         "${CMAKE_CURRENT_LIST_DIR}/hocket-find-prometheus.cmake" "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled.cpp"
         "${CMAKE_CURRENT_LIST_DIR}/hocket-compiled-ucx.cpp" "${CMAKE_CURRENT_LIST_DIR}/hocket-find-curl.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/hocket-find-archive.cmake"
   DESTINATION "${package_folder}"
 )
 
@@ -47,7 +50,7 @@ else()
   file(RELATIVE_PATH pc_include_folder "/prefix/${pc_folder}" "/prefix/${CMAKE_INSTALL_INCLUDEDIR}")
   string(PREPEND pc_include_folder "\${pcfiledir}/")
 endif()
-foreach(module IN ITEMS hocket hocket-ucx hocket-prometheus)
+foreach(module IN ITEMS hocket hocket-ucx hocket-prometheus hocket-archive)
   configure_file("${CMAKE_CURRENT_LIST_DIR}/${module}.pc.in" "${package_build_folder}/${module}.pc" @ONLY)
   install(FILES "${package_build_folder}/${module}.pc" DESTINATION "${pc_folder}")
 endforeach()

@@ -5,6 +5,7 @@
 #   hocket::ucx     hocket::hocket and UCX, for <hocket/ucx.hpp>; exists only if UCX was found
 #   hocket::prometheus  hocket::hocket and prometheus-cpp, for <hocket/observe/prometheus.hpp>; exists only if that was found
 #   hocket::curl    hocket::hocket and libcurl, for <hocket/data/remote/curl.hpp>; exists only if that was found
+#   hocket::archive  hocket::hocket and libarchive, for <hocket/data/archive.hpp>; exists only if that was found
 #   hocket::compiled, hocket::compiled_ucx: see hocket-compiled.cmake
 #
 # Every header is always installed: a program chooses parts by what it includes and links.
@@ -39,6 +40,9 @@ target_link_libraries(hocket_prometheus INTERFACE hocket prometheus-cpp::core pr
 add_library(hocket_curl INTERFACE)
 set_target_properties(hocket_curl PROPERTIES EXPORT_NAME curl)
 target_link_libraries(hocket_curl INTERFACE hocket CURL::libcurl)
+add_library(hocket_archive INTERFACE)
+set_target_properties(hocket_archive PROPERTIES EXPORT_NAME archive)
+target_link_libraries(hocket_archive INTERFACE hocket LibArchive::LibArchive)
 
 if(HOCKET_WITH_UCX)
   include("${CMAKE_CURRENT_LIST_DIR}/hocket-find-ucx.cmake")
@@ -67,6 +71,16 @@ if(HOCKET_WITH_CURL)
   elseif(NOT HOCKET_WITH_CURL STREQUAL "AUTO")
     message(FATAL_ERROR "hocket: HOCKET_WITH_CURL is ${HOCKET_WITH_CURL}, but libcurl 7.88 or newer was not found: install "
                         "libcurl4-openssl-dev, or add the folder of another libcurl to CMAKE_PREFIX_PATH")
+  endif()
+endif()
+
+if(HOCKET_WITH_ARCHIVE)
+  include("${CMAKE_CURRENT_LIST_DIR}/hocket-find-archive.cmake")
+  if(TARGET LibArchive::LibArchive)
+    add_library(hocket::archive ALIAS hocket_archive)
+  elseif(NOT HOCKET_WITH_ARCHIVE STREQUAL "AUTO")
+    message(FATAL_ERROR "hocket: HOCKET_WITH_ARCHIVE is ${HOCKET_WITH_ARCHIVE}, but libarchive was not found: install "
+                        "libarchive-dev, or add the folder of another libarchive to CMAKE_PREFIX_PATH")
   endif()
 endif()
 

@@ -4,8 +4,8 @@
 # pkg_config.sh COMPILER PKG_CONFIG FOLDER_OF_PC_FILES SOURCE_FOLDER SCRATCH_FOLDER
 #
 # Builds and runs the consumer with only the flags of hocket.pc: header-only, and with separate compilation, in which one
-# source contains the compiled part of the library. Then, if prometheus-cpp has such files, with those of
-# hocket-prometheus.pc.
+# source contains the compiled part of the library. Then programs of components, if their
+# libraries have such files.
 set -eu
 compiler=$1 pkg_config=$2 sources=$4 scratch=$5
 export PKG_CONFIG_PATH="$3"
@@ -20,11 +20,16 @@ echo '#include <hocket/impl/src.hpp>' >"$scratch/src.cpp"
 "$compiler" -std=c++20 -DHOCKET_SEPARATE_COMPILATION $("$pkg_config" --cflags hocket) "$sources/main.cpp" "$sources/unit.cpp" \
   "$scratch/src.cpp" -o "$scratch/compiled_consumer" $("$pkg_config" --libs hocket)
 "$scratch/compiled_consumer"
-if "$pkg_config" --exists prometheus-cpp-pull; then
+# with_component NAME PACKAGE
+with_component() {
+  if ! "$pkg_config" --exists "$2"; then
+    echo "left out: $2 has no file for pkg-config"
+    return
+  fi
   # shellcheck disable=SC2046
-  "$compiler" -std=c++20 $("$pkg_config" --cflags hocket-prometheus) "$sources/with_prometheus.cpp" \
-    -o "$scratch/with_prometheus" $("$pkg_config" --libs hocket-prometheus)
-  "$scratch/with_prometheus"
-else
-  echo "left out: prometheus-cpp has no file for pkg-config"
-fi
+  "$compiler" -std=c++20 $("$pkg_config" --cflags "hocket-$1") "$sources/with_$1.cpp" -o "$scratch/with_$1" \
+    $("$pkg_config" --libs "hocket-$1")
+  (cd "$scratch" && "./with_$1")
+}
+with_component prometheus prometheus-cpp-pull
+with_component archive libarchive

@@ -65,11 +65,14 @@ endfunction()
 
 compiles(has_ucx "#include <ucp/api/ucp.h>")
 compiles(has_nvtx "#include <nvtx3/nvToolsExt.h>")
+compiles(has_prometheus "#include <prometheus/exposer.h>")
+compiles(has_archive "#include <archive.h>")
 set(failed "")
 set(count 0)
 foreach(header IN LISTS headers)
   string(REGEX REPLACE "^include/" "" name "${header}")
-  if((name MATCHES "/ucx[/.]" AND NOT has_ucx) OR (name MATCHES "/nvtx[.]" AND NOT has_nvtx))
+  if((name MATCHES "/ucx[/.]" AND NOT has_ucx) OR (name MATCHES "/nvtx[.]" AND NOT has_nvtx) OR
+     (name MATCHES "/prometheus[.]" AND NOT has_prometheus) OR (name MATCHES "/archive[.]" AND NOT has_archive))
     continue() # the library that it wraps is not installed
   endif()
   compiles(good "#include <${name}>\n#include <${name}>")

@@ -69,8 +69,9 @@ reserve("^(cuda|cub/|thrust/|cooperative_groups)" "^transport/cuda_ipc/|[.]cuh$"
 reserve("^nvtx3/" "^group/nvtx[.]hpp$" "only group/nvtx.hpp may use NVTX")
 reserve("^prometheus/" "^observe/prometheus[.]hpp$" "only observe/prometheus.hpp may use prometheus-cpp")
 reserve("^curl/" "^data/remote/curl[.]hpp$" "only data/remote/curl.hpp may use libcurl")
+reserve("^archive(_entry)?[.]h$" "^data/archive[.]hpp$" "only data/archive.hpp may use libarchive")
 reserve("^(iostream|format)$" "^$" "it is too slow to compile for a library header")
-reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|ifaddrs|spawn|semaphore|dirent|termios|syslog|time)[.]h$"
+reserve("^(sys|linux|arpa|net|netinet)/|^(unistd|pthread|sched|fcntl|poll|signal|dlfcn|netdb|ifaddrs|spawn|semaphore|dirent|termios|syslog|time|locale)[.]h$"
         "^(core/platform|bootstrap|transport)/" "only core/platform, bootstrap and transport may use system headers")
 
 cmake_path(ABSOLUTE_PATH root)
@@ -159,7 +160,7 @@ foreach(header IN LISTS headers)
         endif()
       endforeach()
       if(included MATCHES "[/.]" AND NOT is_known)
-        offence("${header}" "includes <${included}>, which belongs neither to the standard library nor to Linux, UCX, CUDA, prometheus-cpp or libcurl")
+        offence("${header}" "includes <${included}>, which belongs neither to the standard library nor to Linux, UCX, CUDA, prometheus-cpp, libcurl or libarchive")
       endif()
       continue()
     endif()

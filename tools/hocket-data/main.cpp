@@ -2,9 +2,12 @@
 /// @file
 /// hocket-data checks files of samples, and writes the indices of tar files. See `hocket-data --help`.
 #include "check.hpp"
-#include "index.hpp"
 
 #include <CLI/CLI.hpp>
+
+#if defined(HOCKET_DATA_HAS_ARCHIVE)
+#include <hocket/data/archive.hpp>
+#endif
 
 #include <cstdint>
 #include <cstdio>
@@ -29,7 +32,12 @@ constexpr bool has_archive = false;
 
 int index(const std::vector<std::string>& paths) {
 #if defined(HOCKET_DATA_HAS_ARCHIVE)
-  for (const std::string& each : paths) write_index(each);
+  for (const std::string& each : paths) {
+    const hocket::data::tar_content found = hocket::data::write_tar_index(each);
+    for (const std::string& name : found.left_out)
+      std::fprintf(stderr, "hocket-data: '%s' has no key and kind: it is left out\n", name.c_str());
+    std::printf("%s.index: %zu samples\n", each.c_str(), found.index.samples.size());
+  }
   return 0;
 #else
   std::fprintf(stderr, "hocket-data: %s: this program was built without libarchive, which `index` needs\n",

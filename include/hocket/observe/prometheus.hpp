@@ -187,15 +187,9 @@ inline void write_textfile(const std::string& path, const registry& metrics, lab
   prometheus_collectable all;
   all.add(metrics, std::move(constant));
   const std::string text = prometheus_text(all);
-  const std::string fresh = hocket::detail::concat({path, ".", platform::process_number(), ".new"});
   platform::file_system files;
-  platform::file_descriptor opened;
-  files.remove(fresh);  // of a process that was killed
-  int error = files.open(fresh, platform::file_use::create, opened);
-  if (error == 0 && !platform::write_all(opened.get(), std::as_bytes(std::span(text)))) error = errno;
-  if (error == 0) error = files.rename(fresh, path);
+  const int error = platform::replace_file(files, path, std::as_bytes(std::span(text)));
   if (error == 0) return;
-  files.remove(fresh);
   raise(platform::system_failure(hocket::detail::concat({"cannot write metrics to '", path,
                                                          "': name a file in a folder in which this process may "
                                                          "create files"}),

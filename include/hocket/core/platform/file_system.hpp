@@ -11,6 +11,8 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/file_size_limit.hpp>
+#include <hocket/core/platform/process.hpp>
+#include <hocket/core/text.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -135,6 +137,20 @@ class file_system {
     return O_RDONLY;
   }
 };
+
+/// Replaces the file `path` at once: a reader sees all of its old or of its new bytes. A crash may leave the old ones.
+/// Returns an error number; then the file is as it was.
+inline int replace_file(file_system& files, const std::string& path, std::span<const std::byte> bytes) {
+  const std::string fresh = hocket::detail::concat({path, ".", process_number(), ".new"});
+  files.remove(fresh);  // of a process that was killed
+  int error = exceeds_file_size_limit(bytes.size()) ? EFBIG : 0;
+  file_descriptor opened;
+  if (error == 0) error = files.open(fresh, file_use::create, opened);
+  if (error == 0 && !write_all(opened.get(), bytes)) error = errno;
+  if (error == 0) error = files.rename(fresh, path);
+  if (error != 0) files.remove(fresh);
+  return error;
+}
 
 }  // namespace platform
 HOCKET_END_NAMESPACE
