@@ -279,6 +279,10 @@ TEST_CASE("a damaged .npy file is refused, with file and offset") {
                  "more bytes than the 8 that follow"},
            fault{npy("{'descr': '<f8', " + order + "'shape': (2305843009213693952,)}", "12345678"),
                  "more bytes than the 8"},
+           fault{npy("{'descr': '<f4', " + order + "'shape': (4611686018427387904, 0)}", ""),
+                 "4611686018427387904 rows without elements, and the file has", errc::invalid_argument},
+           fault{npy("{'descr': '|u1', " + order + "'shape': (2000, 7, 0)}", std::string(1900, 'x')),
+                 "2000 rows without elements, and the file has", errc::invalid_argument},
        }) {
     const auto bytes = std::as_bytes(std::span(each.bytes));
     const std::string found = error_of(each.code, [&] { read_npy_header({"x.npy", bytes}); });

@@ -73,6 +73,7 @@ class npy_reader {
     read_keys();
     result_.data_at = text_.size();
     require_data(all.size() - text_.size());
+    require_rows(all.size());
     return std::move(result_);
   }
 
@@ -193,6 +194,16 @@ class npy_reader {
            hocket::detail::concat({"the shape needs more bytes than the ", bytes, " that follow the header"}));
   }
 
+  /// Checks the number of rows without bytes, which nothing in the file bounds: a program that visits each row must end.
+  void require_rows(std::uint64_t bytes) const {
+    const std::uint64_t rows = result_.rows();
+    if (rows <= bytes || result_.row_elements() != 0) return;
+    refuse(file_, text_.size(),
+           hocket::detail::concat({"the array has ", rows, " rows without elements, and the file has ", bytes,
+                                   " bytes: there may be at most as many of such rows as bytes"}),
+           errc::invalid_argument);
+  }
+
   const named_bytes& file_;
   std::string_view text_;
   std::size_t at_ = 0;
@@ -212,7 +223,8 @@ constexpr char npy_kind() noexcept {
 }  // namespace detail
 
 /// Returns what the header of a .npy file states. Raises, with file and offset, `corrupted` if it is damaged or states
-/// more elements than the file has, and `invalid_argument` if the elements are not supported.
+/// more elements than the file has, and `invalid_argument` if the elements are not supported, or if there are more rows
+/// without elements than bytes of the file.
 inline npy_header read_npy_header(const detail::named_bytes& file) { return detail::npy_reader(file).read(); }
 
 /// A .npy file, mapped into memory. It must not become shorter while the object exists.
