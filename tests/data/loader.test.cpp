@@ -16,10 +16,14 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <random>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -232,9 +236,56 @@ TEST_CASE("an error of a loading thread is raised by the next call, and by those
     }
     CHECK(tested.cursor() == cursor{0, 2});
   }
-  const numbers_source source{[](std::uint64_t) { throw std::out_of_range("the user's own"); }};
-  loader tested(order(10, 1), source, share(0, 1));
-  CHECK_THROWS_AS(tested.next(), std::out_of_range);
+}
+
+TEST_CASE("an error of a source of another type has epoch and position, and contains the exception") {
+  struct fault {
+    std::function<void()> thrower;
+    std::error_code code;
+    std::string reason;
+    std::function<bool(const std::exception_ptr&)> is_kept;
+  };
+  const auto is_a = [](auto sample) {
+    return [sample](const std::exception_ptr& cause) {
+      try {
+        std::rethrow_exception(cause);
+      } catch (const decltype(sample)&) {
+        return true;
+      } catch (...) {
+        return false;
+      }
+    };
+  };
+  const std::system_error absent(std::make_error_code(std::errc::no_such_file_or_directory), "shard");
+  for (const fault& each : {
+           fault{[] { throw std::out_of_range("the user's own"); }, errc::invalid_argument, "the user's own",
+                 is_a(std::out_of_range(""))},
+           fault{[] { throw std::runtime_error("no disk"); }, errc::invalid_argument, "no disk",
+                 is_a(std::runtime_error(""))},
+           fault{[&] { throw absent; }, absent.code(), absent.what(), is_a(absent)},
+           fault{[] { throw std::bad_alloc(); }, errc::out_of_memory, std::bad_alloc().what(), is_a(std::bad_alloc())},
+           fault{[] { throw 7; }, errc::invalid_argument, "the source has thrown an object that is no std::exception",
+                 is_a(7)},
+       }) {
+    const order numbers(10, 1);
+    const std::uint64_t bad = numbers.epoch(2)[5];
+    const numbers_source source{[&](std::uint64_t sample) {
+      if (sample == bad) each.thrower();
+    }};
+    loader tested(numbers, source, share(0, 1), {.batch = 3}, {2, 4});
+    for (int i = 0; i < 2; ++i) {
+      try {
+        tested.next();
+        FAIL("no error");
+      } catch (const hocket::error& cause) {
+        CHECK(cause.code() == each.code);
+        CHECK(cause.reason() == "position 5 of epoch 2: " + each.reason);
+        const auto* const nested = dynamic_cast<const std::nested_exception*>(&cause);
+        REQUIRE(nested != nullptr);
+        CHECK(each.is_kept(nested->nested_ptr()));
+      }
+    }
+  }
 }
 
 TEST_CASE("a source that hangs is a timeout, after which the training may wait again") {

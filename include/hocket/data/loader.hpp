@@ -29,8 +29,10 @@
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -105,7 +107,9 @@ class loader {
 
   /// Waits for the next batch and returns it; it is valid until the next call. Raises the error of a loading thread as
   /// soon as there is one, also for a later batch, and then in each call; and `timeout` if a batch is not loaded in
-  /// time.
+  /// time. If `append` throws, that is a `hocket::error` with epoch and position. For an exception of another type, its
+  /// code is that of a `std::system_error`, `out_of_memory` for `std::bad_alloc`, and else `invalid_argument`; the
+  /// exception is its nested one, for `std::rethrow_if_nested`.
   batch_type& next() {
     std::unique_lock lock(mutex_);
     if (released_ < delivered_)
@@ -294,18 +298,39 @@ class loader {
 #if HOCKET_HAS_EXCEPTIONS
     try {
       load(at, to, epoch, position);
-    } catch (const error& cause) {
-      failure named = cause.cause();
-      named.reason = hocket::detail::concat({"position ", position, " of epoch ", at.epoch, ": ", named.reason});
-      return std::make_exception_ptr(error(std::move(named)));
     } catch (...) {
-      return std::current_exception();
+      return failure_of([&] { throw_named(at.epoch, position); });
     }
 #else
     load(at, to, epoch, position);
 #endif
     return nullptr;
   }
+
+#if HOCKET_HAS_EXCEPTIONS
+  /// Throws an error with epoch and position for the exception that is being handled, which it contains unless that is
+  /// an error of hocket, too.
+  [[noreturn]] static void throw_named(std::uint64_t epoch, std::uint64_t position) {
+    const auto named = [&](failure cause) {
+      cause.reason = hocket::detail::concat({"position ", position, " of epoch ", epoch, ": ", cause.reason});
+      return error(std::move(cause));
+    };
+    try {
+      throw;
+    } catch (const error& cause) {
+      throw named(cause.cause());
+    } catch (const std::bad_alloc& cause) {
+      std::throw_with_nested(named(make_failure(errc::out_of_memory, cause.what())));
+    } catch (const std::system_error& cause) {
+      std::throw_with_nested(named({cause.code(), cause.what(), {}}));
+    } catch (const std::exception& cause) {
+      std::throw_with_nested(named(make_failure(errc::invalid_argument, cause.what())));
+    } catch (...) {
+      std::throw_with_nested(
+          named(make_failure(errc::invalid_argument, "the source has thrown an object that is no std::exception")));
+    }
+  }
+#endif
 
   void load(const data::cursor& at, batch_type& to, std::optional<epoch_of_thread>& epoch, std::uint64_t& position) {
     if (!epoch || epoch->number != at.epoch) epoch.emplace(epoch_of_thread{at.epoch, order_.epoch(at.epoch)});
