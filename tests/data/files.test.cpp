@@ -123,7 +123,8 @@ TEST_CASE("samples of a token file overlap by the token that the model predicts 
     CHECK_THROWS_WITH(tested.samples(0), Catch::Contains("at least one token"));
     CHECK_THROWS_WITH(tested.tokens().append(8, 3, batch), Catch::Contains("has 10 tokens, and 3 from number 8"));
   }
-  CHECK(token_file(written(scratch, "empty", "")).samples(1).size() == 0);
+  const token_file empty(written(scratch, "empty", ""));
+  CHECK(empty.samples(1).size() == 0);
   CHECK(error_of(errc::corrupted, [&] { token_file(written(scratch, "odd", "12345"), token_type::u32); }) ==
         "'" + scratch.path() + "/odd" + "' at byte 4: the file ends within a token of 4 bytes");
 }

@@ -210,7 +210,8 @@ class indexed_dataset {
         sequences_(detail::bytes_of(index_), detail::bytes_of(tokens_)) {}
 
   std::uint64_t size() const noexcept { return sequences_.size(); }
-  const indexed_sequences& sequences() const noexcept { return sequences_; }
+  const indexed_sequences& sequences() const& noexcept { return sequences_; }
+  const indexed_sequences& sequences() const&& = delete;
   void append(std::uint64_t sequence, batch_type& to) const { sequences_.append(sequence, to); }
 
  private:

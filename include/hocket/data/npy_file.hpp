@@ -280,6 +280,7 @@ class npy_rows {
           hocket::detail::concat({"the .npy file has elements of kind '", found.kind, "' with ", found.element_bytes,
                                   " bytes, and the program reads '", detail::npy_kind<T>(), "' with ", sizeof(T)}));
   }
+  explicit npy_rows(const npy_file&&) = delete;
 
   std::uint64_t size() const noexcept { return from_.size(); }
 

@@ -69,6 +69,7 @@ class token_samples {
   token_samples(const token_array& from, std::uint64_t length) : from_(from), length_(length) {
     if (length == 0) raise(errc::invalid_argument, "a sample must have at least one token");
   }
+  token_samples(const token_array&&, std::uint64_t) = delete;
 
   /// Returns the number of samples. Tokens at the end that are no whole sample are not used.
   std::uint64_t size() const noexcept { return from_.size() == 0 ? 0 : (from_.size() - 1) / length_; }
@@ -100,10 +101,12 @@ class token_file {
 
   /// Returns the number of tokens.
   std::uint64_t size() const noexcept { return tokens_.size(); }
-  const token_array& tokens() const noexcept { return tokens_; }
+  const token_array& tokens() const& noexcept { return tokens_; }
+  const token_array& tokens() const&& = delete;
 
   /// Returns the samples of `length` tokens, and one more. They refer to this object.
-  token_samples samples(std::uint64_t length) const { return {tokens_, length}; }
+  token_samples samples(std::uint64_t length) const& { return {tokens_, length}; }
+  token_samples samples(std::uint64_t length) const&& = delete;
 
  private:
   opened_file file_;
