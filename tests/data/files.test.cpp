@@ -199,6 +199,13 @@ TEST_CASE("a damaged index is refused, with file and offset, before any of its n
     if (error_of(errc::corrupted, [&] { read_all({valid.index.substr(0, length), valid.tokens}); }).empty())
       FAIL("an index of " << length << " bytes is accepted");
   }
+  for (std::size_t more = 0; more < 20; ++more) {  // 4 bytes are the modes of 4 sequences
+    const indexed_bytes longer{valid.index + std::string(more, '\0'), valid.tokens};
+    const std::string expected = "'x.idx' at byte 114: " + std::to_string(more) + " bytes follow the documents";
+    const std::string found = error_of(errc::corrupted, [&] { read_all(longer); });
+    CHECK_THAT(found, Catch::StartsWith(more == 0 || more == 4 ? "" : expected));
+    CHECK(found.empty() == (more == 0 || more == 4));
+  }
   CHECK_THROWS_WITH(read_all({valid.index, valid.tokens.substr(1)}), Catch::Contains("'x.bin' has 23"));
   const indexed_bytes wide = make_indexed<std::int64_t>(5);
   CHECK_THROWS_WITH(

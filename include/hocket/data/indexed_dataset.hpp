@@ -139,6 +139,12 @@ class indexed_sequences {
     }
     offsets_at_ = header_bytes + 4 * sequences_;
     documents_at_ = offsets_at_ + 8 * sequences_;
+    const std::uint64_t end = documents_at_ + 8 * entries_;
+    if (end == bytes || bytes - end == sequences_) return;  // the modes are not used
+    detail::refuse(
+        index_, end,
+        hocket::detail::concat({bytes - end, " bytes follow the documents: there must be none, or one for each of ",
+                                sequences_, " sequences"}));
   }
 
   static void require_number(const char* what, std::uint64_t number, std::uint64_t count) {
