@@ -12,7 +12,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -146,6 +148,24 @@ TEST_CASE("divisions have the number of parts, however few or equal the samples 
     }
   }
   CHECK_THROWS_WITH(balance({}, 0), Catch::Contains("0 parts"));
+}
+
+TEST_CASE("costs that are no finite numbers of at least 0 are refused, and others are not") {
+  using limits = std::numeric_limits<double>;
+  for (const double wrong : {limits::quiet_NaN(), -limits::quiet_NaN(), limits::infinity(), -limits::infinity(), -1.0,
+                             -limits::denorm_min()}) {
+    for (std::size_t at = 0; at < 5; ++at) {
+      std::vector<double> costs{3, 1, 4, 1, 5};
+      costs[at] = wrong;
+      for (const part_counts counts : {part_counts::any, part_counts::equal}) {
+        CHECK_THROWS_WITH(balance(costs, 2, counts),
+                          Catch::Contains("the cost of sample " + std::to_string(at) + " is ") &&
+                              Catch::Contains("finite and at least 0"));
+      }
+    }
+  }
+  CHECK_NOTHROW(balance(std::vector<double>{0.0, -0.0, limits::denorm_min(), limits::max()}, 2));
+  CHECK_THROWS_WITH(pack(std::vector<std::uint64_t>{1, 2}, 2, 2, {.per_token = -1}), Catch::Contains("at least 0"));
 }
 
 TEST_CASE("many samples are balanced among many ranks within a second") {

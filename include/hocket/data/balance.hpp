@@ -12,12 +12,15 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/text.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -266,14 +269,29 @@ class sample_exchange {
 
 }  // namespace detail
 
+namespace detail {
+
+inline void require_costs(std::span<const double> costs) {
+  const auto wrong = std::find_if_not(
+      costs.begin(), costs.end(), [](double each) { return 0 <= each && each <= std::numeric_limits<double>::max(); });
+  if (wrong == costs.end()) return;
+  raise(errc::invalid_argument,
+        hocket::detail::concat({"the cost of sample ", wrong - costs.begin(), " is ", std::to_string(*wrong),
+                                ": costs must be finite and at least 0"}),
+        {.operation = "data::balance"});
+}
+
+}  // namespace detail
+
 /// Divides samples with these costs into `parts` parts. The largest part has at most the cost that it has if samples
 /// are divided in order. All ranks that pass equal arguments get the same division. Costs must be finite and at least
-/// 0; a part may be empty. Raises `invalid_argument` if `parts` is 0.
+/// 0; a part may be empty. Raises `invalid_argument` if `parts` is 0, or for another cost.
 ///
 /// Cost: for n samples and p parts, time proportional to n (log n + p); about 150 ms for 100 000 samples and 64 parts.
 inline division balance(std::span<const double> costs, std::size_t parts, part_counts counts = part_counts::any) {
   if (parts == 0)
     raise(errc::invalid_argument, "samples can't be divided into 0 parts", {.operation = "data::balance"});
+  detail::require_costs(costs);
   division found = detail::largest_differencing(costs, parts).divide(counts);
   detail::sample_exchange(costs, found).run();
   division in_order = divide_in_order(costs.size(), parts);
