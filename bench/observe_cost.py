@@ -108,8 +108,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("text", type=Path)
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--check", type=float, metavar="PERCENT")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@
 #include "shape.hpp"
 #include "text.hpp"
 
+#include <hocket/observe/registry.hpp>
 #include <hocket/schedule/schedule.hpp>
 #include <hocket/schedule/timeline.hpp>
 #include <hocket/ucx.hpp>

@@ -24,7 +24,7 @@ for rank in 0 1; do
   for event in start progress end; do
     grep -q "\"rank\":$rank,.*\"event\":\"$event\"" "$folder/logs/rank-$rank.jsonl" || complain "rank $rank has no record of its $event"
   done
-  grep '"event":"end"' "$folder/logs/rank-$rank.jsonl" | grep '"nodes":2' | grep -q '"steps":12' ||
+  grep '"event":"end"' "$folder/logs/rank-$rank.jsonl" | grep '"nodes":2' | grep -q '"hocket_steps":12' ||
     complain "rank $rank: the last record does not have 2 nodes and 12 steps: $(tail -n 1 "$folder/logs/rank-$rank.jsonl")"
   if command -v jq >/dev/null; then
     jq -e -s 'all(.time > 0) and (last.metrics.loss | type == "number")' "$folder/logs/rank-$rank.jsonl" >/dev/null ||

@@ -73,7 +73,10 @@ class communication_counts {
   /// @param ranks number of ranks of the domain
   communication_counts(std::shared_ptr<const std::vector<int>> members, int rank, int ranks)
       : members_(std::move(members)), rank_(rank), ranks_(ranks),
-        blocks_(std::make_unique<std::atomic<block*>[]>((members_->size() + peers_per_block - 1) / peers_per_block)) {}
+        blocks_(std::make_unique<std::atomic<block*>[]>((members_->size() + peers_per_block - 1) / peers_per_block)) {
+    // Now, so that calls of most communicators allocate no memory to count.
+    blocks_[0].store(new block, std::memory_order_relaxed);
+  }
   communication_counts(const communication_counts&) = delete;
   communication_counts& operator=(const communication_counts&) = delete;
   ~communication_counts() {
@@ -166,7 +169,7 @@ class communication_counts {
   const std::shared_ptr<const std::vector<int>> members_;
   const int rank_;
   const int ranks_;
-  /// A peer's first message allocates the counts of the 64 peers of its block.
+  /// By 64 peers. The first message to or from a peer beyond the first 64 allocates the counts of its block.
   const std::unique_ptr<std::atomic<block*>[]> blocks_;
 };
 

@@ -96,10 +96,10 @@ class Browser:
         os.close(own_out)
         self.unread = b""
         self.number = 0
-        self.session = None
+        self.page = None
         pages = [each for each in self.call("Target.getTargets")["targetInfos"] if each["type"] == "page"]
         attached = self.call("Target.attachToTarget", targetId=pages[0]["targetId"], flatten=True)
-        self.session = attached["sessionId"]
+        self.page = attached["sessionId"]
 
     def answer(self):
         while b"\0" not in self.unread:
@@ -113,8 +113,8 @@ class Browser:
     def call(self, method, **parameters):
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
-        if self.session:
-            message["sessionId"] = self.session
+        if self.page:
+            message["sessionId"] = self.page
         os.write(self.to, json.dumps(message).encode() + b"\0")
         while True:
             answer = self.answer()
