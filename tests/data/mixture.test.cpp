@@ -135,6 +135,9 @@ TEST_CASE("mixtures that can't exist are refused") {
   CHECK_THROWS_WITH(tested.change(9, {1, 1}), Catch::Contains("changed at position 10 already"));
   CHECK_THROWS_WITH(tested.change(13, {0, 0}), Catch::Contains("at least one weight"));
   CHECK(tested.recipe() == "0 1 1;10 2 1");
+  CHECK_NOTHROW(tested.epoch(0));
+  for (const std::uint64_t epoch : {std::uint64_t{1}, ~std::uint64_t{0}})
+    CHECK_THROWS_WITH(tested.epoch(epoch), Catch::Contains("epoch " + std::to_string(epoch) + " of a mixture"));
 }
 
 TEST_CASE("a damaged recipe is refused, with the byte") {

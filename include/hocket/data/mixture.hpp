@@ -94,8 +94,9 @@ class mixture {
     return text;
   }
 
-  /// Returns the positions; the mixture has one epoch, 0. Later changes of the mixture do not affect the result.
-  mixture_order epoch(std::uint64_t = 0) const;
+  /// Returns the positions. Later changes of the mixture do not affect the result. Raises `invalid_argument` if `number`
+  /// is not 0: the mixture has no end, and so no other epoch.
+  mixture_order epoch(std::uint64_t number = 0) const;
 
   /// Returns the number of positions.
   std::uint64_t size() const noexcept { return permutation::most; }
@@ -229,7 +230,12 @@ class mixture_order {
   std::vector<current> current_;
 };
 
-inline mixture_order mixture::epoch(std::uint64_t) const { return mixture_order(*this); }
+inline mixture_order mixture::epoch(std::uint64_t number) const {
+  if (number == 0) return mixture_order(*this);
+  refuse(hocket::detail::concat({"epoch ", number,
+                                 " of a mixture is asked for, which has no end, and only epoch 0: a "
+                                 "cursor with another epoch belongs to other data"}));
+}
 
 }  // namespace data
 HOCKET_END_NAMESPACE
