@@ -13,6 +13,7 @@
 #include <hocket/data/text_lines.hpp>
 #include <hocket/data/token_file.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -25,6 +26,9 @@
 #include <thread>
 #include <vector>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -35,6 +39,46 @@ using hocket::data::cached_name;
 using hocket::data::file_cache;
 using hocket::data::opened_file;
 namespace fs = std::filesystem;
+
+/// Files of any name, all with one length and version, whose bytes are the last letter of their names.
+class lettered_source final : public hocket::data::remote_source {
+ public:
+  std::uint64_t bytes = 10;
+  std::string version = "1";
+  bool has_names = true;
+  std::uint64_t reads = 0;
+  std::uint64_t good_reads = ~std::uint64_t{0};  ///< further ones fail
+
+  failure describe(const std::string& name, remote_file& result) override {
+    result = {has_names ? name : "", bytes, version, {}};
+    return {};
+  }
+  failure read(const remote_file& file, std::uint64_t, std::span<std::byte> into) override {
+    if (reads == good_reads) return hocket::make_failure(errc::unreachable, "the network is down");
+    ++reads;
+    std::fill(into.begin(), into.end(), static_cast<std::byte>(file.name.back()));
+    return {};
+  }
+};
+
+/// Lets this process open `free` files more, as long as the object exists.
+class few_descriptors {
+ public:
+  explicit few_descriptors(std::size_t free) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest = ::dup(STDIN_FILENO);
+    ::close(lowest);
+    rlimit now = before_;
+    now.rlim_cur = static_cast<rlim_t>(lowest) + free;
+    ::setrlimit(RLIMIT_NOFILE, &now);
+  }
+  few_descriptors(const few_descriptors&) = delete;
+  few_descriptors& operator=(const few_descriptors&) = delete;
+  ~few_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
 
 constexpr std::size_t shard_bytes = 10'000, piece = 3000;
 const cache_options three_files{.bytes = 3 * shard_bytes, .piece_bytes = piece, .timeout = 200ms, .on_piece = {}};
@@ -408,4 +452,71 @@ TEST_CASE("names in the folder show the file, and differ between names, versions
     CHECK(hocket::data::is_cached_name(each));
     CHECK(std::count(different.begin(), different.end(), each) == 1);
   }
+}
+
+TEST_CASE("a large file takes the room of more small files than a process may open") {
+  const storage files(0, 0);
+  lettered_source source;
+  source.bytes = 1;
+  file_cache cache(files.folder(), source, {.bytes = 200});
+  for (int i = 0; i < 200; ++i) cache.open(std::to_string(i));
+  source.bytes = 150;
+  const few_descriptors limit(20);
+  CHECK(text_of(cache.open("large x")) == std::string(150, 'x'));
+  CHECK(cache.bytes_in_use() == 200);
+}
+
+TEST_CASE("however few files a process may still open, the bound holds, and the error states the cause") {
+  const storage files(0, 0);
+  lettered_source source;
+  file_cache cache(files.folder(), source, {.bytes = 20, .piece_bytes = 4});
+  cache.open("a");
+  cache.open("b");
+  std::size_t opened = 0;
+  for (std::size_t free = 0; free < 10; ++free) {
+    const std::string name(1, static_cast<char>('c' + free));
+    const std::string problem = raised_by(errc::system, [&] {
+      const few_descriptors limit(free);
+      cache.open(name);
+      ++opened;
+    });
+    if (!problem.empty()) CHECK_THAT(problem, Catch::StartsWith("cannot ") && Catch::EndsWith("Too many open files"));
+    CHECK(cache.bytes_in_use() <= 20);
+    CHECK(text_of(cache.open(name)) == std::string(10, name.front()));
+  }
+  CHECK(0 < opened);
+  CHECK(opened < 10);
+}
+
+TEST_CASE("versions and names of any bytes are continued, or downloaded again") {
+  for (const std::string& text :
+       {std::string("a\0b", 3), std::string("x\ny"), std::string("\"\\\x01\x7f"), std::string("\xff\xfe"),
+        std::string("gr\xc3\xb6\xc3\x9f"
+                    "e"),
+        std::string(4000, 'v')}) {
+    const storage files(0, 0);
+    lettered_source source;
+    source.version = text;
+    file_cache cache(files.folder() + "//", source, {.bytes = 20, .piece_bytes = 2});
+    source.good_reads = 3;
+    CHECK_THAT(raised_by(errc::unreachable, [&] { cache.open(text + 'n'); }), Catch::Contains("network"));
+    CHECK(cache.bytes_in_use() == 10);
+    source.good_reads = ~std::uint64_t{0};
+    CHECK(text_of(cache.open(text + 'n')) == std::string(10, 'n'));
+    CHECK(source.reads == (text.front() == '\xff' ? 8 : 5));  // no record has bytes that are no UTF-8
+  }
+}
+
+TEST_CASE("files that can't be told apart or recorded are refused, and others are not affected") {
+  const storage files(0, 0);
+  lettered_source source;
+  file_cache cache(files.folder(), source, {.bytes = 20});
+  source.has_names = false;
+  CHECK_THAT(raised_by(errc::invalid_argument, [&] { cache.open("a"); }),
+             Catch::Contains("describes 'a' without a name"));
+  source.has_names = true;
+  CHECK_THAT(raised_by(errc::invalid_argument, [&] { cache.open(std::string(1'100'000, 'x')); }),
+             Catch::Contains("a name and a version of 1100000 and 1 bytes"));
+  CHECK(text_of(cache.open("a")) == std::string(10, 'a'));
+  CHECK(cache.bytes_in_use() == 10);
 }

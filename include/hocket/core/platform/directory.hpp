@@ -11,6 +11,7 @@
 #include <hocket/core/text.hpp>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -51,18 +52,28 @@ inline std::string random_name() {
   return text;
 }
 
-/// Returns the names of all entries of a directory, temporary files of `write_file` included. Ignores read errors.
-inline std::vector<std::string> list_directory(const std::string& path) {
+/// Sets `names` to the names of all entries of a directory, temporary files of `write_file` included. Returns 0, or an
+/// error number.
+inline int list_directory(const std::string& path, std::vector<std::string>& names) {
   struct close_directory {
     void operator()(DIR* open) const noexcept { ::closedir(open); }
   };
-  std::vector<std::string> names;
+  names.clear();
   const std::unique_ptr<DIR, close_directory> open(::opendir(path.c_str()));
-  if (!open) return names;
-  while (const dirent* entry = ::readdir(open.get())) {
+  if (!open) return errno;
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(open.get());
+    if (entry == nullptr) return errno;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
+}
+
+/// Returns the names of all entries of a directory. Ignores errors.
+inline std::vector<std::string> list_directory(const std::string& path) {
+  std::vector<std::string> names;
+  list_directory(path, names);
   return names;
 }
 

@@ -79,7 +79,7 @@ class file_cache {
   std::chrono::nanoseconds timeout() const noexcept { return options_.timeout; }
 
   /// Returns the version of a file that this object uses: that of the first call for this name. Raises the failure of
-  /// the source.
+  /// the source, and `invalid_argument` if it does not set the name.
   remote_file describe(const std::string& name) {
     {
       const std::lock_guard lock(mutex_);
@@ -88,6 +88,8 @@ class file_cache {
     }
     remote_file result;
     if (failure cause = source_.describe(name, result)) raise(std::move(cause));
+    if (result.name.empty())
+      refuse("the source describes '" + name + "' without a name, by which files are told apart");
     const std::lock_guard lock(mutex_);
     return described_.emplace(name, std::move(result)).first->second;
   }

@@ -119,10 +119,15 @@ class cache_folder {
   /// Reads the record of a partial download. `found` is false if there is none. A damaged record is an error.
   failure read_record(std::string_view name, partial_record& result, bool& found, const guard&) const {
     const std::string path = record(name);
+    platform::locked_file opened;
+    const int error = opened.open(path, platform::access::read);
+    opened.close();
+    found = error == 0;
+    if (error == ENOENT) return {};
+    const bool is_of_another_kind = error == EINVAL || error == ELOOP;
+    if (!found && !is_of_another_kind) return cache_failure("open", path, error);
     std::string text;
     platform::input_file file(path, platform::file_kinds::regular);
-    found = static_cast<bool>(file);
-    if (!found && !exists(path)) return {};
     std::string problem = platform::read_whole(file, most_record_bytes, text);
     if (problem.empty()) problem = read_partial_record(text, result);
     if (problem.empty()) return {};
@@ -133,6 +138,12 @@ class cache_folder {
   /// Writes the record of a partial download so that it is whole or not there, also after a loss of power.
   failure write_record(std::string_view name, const partial_record& what, const guard&) const {
     const std::string path = record(name), next = path_ + "/record.new", text = encode_partial_record(what);
+    if (text.size() > most_record_bytes) {
+      return make_failure(errc::invalid_argument,
+                          hocket::detail::concat({"a remote file has a name and a version of ", what.name.size(),
+                                                  " and ", what.version.size(), " bytes, and a cache records at most ",
+                                                  most_record_bytes, " of both"}));
+    }
     platform::locked_file file;
     int error = file.open(next, platform::access::create);
     if (error == 0) error = file.resize(0);
@@ -156,31 +167,28 @@ class cache_folder {
   };
 
   /// Removes files until `bytes` more are within `bound`, the least recently used first, except those that are open or
-  /// needed, and `name`. Removes nothing if that is not enough.
+  /// needed, and `name`. Removes nothing if that is not enough, unless a reader opens a file at this time.
   failure make_room(std::string_view name, std::uint64_t bytes, std::uint64_t bound, const needed_names& needed,
                     room& result, const guard& locked) const {
     std::vector<entry> entries;
     if (failure cause = list(name, entries, locked)) return cause;
-    std::uint64_t used = 0, removable = 0;
+    std::uint64_t used = 0;
     if (failure cause = sum(entries, used)) return cause;
-    std::vector<platform::locked_file> to_remove;  // keeps the locks
-    std::vector<const entry*> removed_entries;
-    for (const entry& each : entries) {
-      if (used - removable + bytes <= bound) break;
-      if (std::binary_search(needed.begin(), needed.end(), each.name)) continue;
-      platform::locked_file file;
-      bool is_free = false;
-      if (failure cause = lock_unused(each, file, is_free)) return cause;
-      if (!is_free) continue;
-      removable += each.bytes;
-      to_remove.push_back(std::move(file));
-      removed_entries.push_back(&each);
-    }
-    result.unavailable = used - removable;
-    result.is_reserved = used - removable + bytes <= bound;
-    if (!result.is_reserved) return {};
-    for (const entry* each : removed_entries) {
-      if (failure cause = remove(*each)) return cause;
+    result.unavailable = used;
+    // Counts first, so that nothing is removed in vain. At most one file is open at a time: there may be more files than
+    // a process may open.
+    for (const bool removes : {false, true}) {
+      std::uint64_t freed = 0;
+      for (const entry& each : entries) {
+        if (used - freed + bytes <= bound) break;
+        if (std::binary_search(needed.begin(), needed.end(), each.name)) continue;
+        bool is_free = false;
+        if (failure cause = free_unused(each, removes, is_free)) return cause;
+        if (is_free) freed += each.bytes;
+      }
+      result.unavailable = used - freed;
+      result.is_reserved = result.unavailable + bytes <= bound;
+      if (!result.is_reserved) return {};
     }
     return {};
   }
@@ -209,7 +217,10 @@ class cache_folder {
 
   /// Lists the files of the cache, except `omitted`, in order of their last use. Other files are ignored.
   failure list(std::string_view omitted, std::vector<entry>& result, const guard& locked) const {
-    for (const std::string& file_name : platform::list_directory(path_)) {
+    std::vector<std::string> names;
+    if (const int error = platform::list_directory(path_, names); error != 0)
+      return cache_failure("list the files of", path_, error);
+    for (const std::string& file_name : names) {
       if (failure cause = remove_if_orphan(file_name)) return cause;
       entry found{file_name, file_name.ends_with(partial_suffix)};
       if (found.is_partial) found.name.resize(found.name.size() - partial_suffix.size());
@@ -248,14 +259,16 @@ class cache_folder {
     return {};
   }
 
-  /// Locks a file unless it is in use.
-  failure lock_unused(const entry& which, platform::locked_file& file, bool& is_free) const {
+  /// Finds whether a file is unused, and removes it if that is wanted, while no reader can lock it.
+  failure free_unused(const entry& which, bool removes, bool& is_free) const {
     const std::string path = path_of(which);
+    platform::locked_file file;
     int error = file.open(path, platform::access::read);
     if (error != 0) return cache_failure("open", path, error);
     error = file.try_lock(platform::lock_kind::exclusive);
     is_free = error == 0;
-    return is_free || error == EWOULDBLOCK ? failure() : lock_failure(path, error);
+    if (!is_free) return error == EWOULDBLOCK ? failure() : lock_failure(path, error);
+    return removes ? remove(which) : failure();
   }
 
   /// Adds up bytes, of which damaged records may state more than there can be.
