@@ -87,8 +87,9 @@ run_metrics::run_metrics(const metric_options& options, int rank, int ranks, int
   if (taken > 0) parts_->counters.restart();
   if (parts_->log) parts_->log->start("train_gpt", ranks, {{"step", taken}, {"steps", steps}});
   if (parts_->board) {
-    if (taken > 0) parts_->board->restart(taken);
-    parts_->board->drawing(taken, "schedule", schedule);
+    // Also without a checkpoint: the folder may have steps of a training that ended before its first one.
+    parts_->board->restart(taken + 1);
+    parts_->board->drawing(taken + 1, "schedule", schedule);
   }
 }
 run_metrics::~run_metrics() = default;

@@ -4,6 +4,7 @@
 /// what can't be trained is refused in words.
 #include <hocket/train.hpp>
 
+#include "observe/shown_steps.hpp"
 #include "support/catch.hpp"
 #include "support/scratch.hpp"
 #include "support/text.hpp"
@@ -86,6 +87,22 @@ struct failing_model {
   std::vector<model_parameter> parameters() const { return inner.parameters(); }
   double forward(const parameter_values& values, const number_batch& in) {
     if (is_last && ++batches == 2) throw std::out_of_range("no such token");
+    return inner.forward(values, in);
+  }
+  void backward(const parameter_values& values, const number_batch& in, const parameter_gradients& to) {
+    inner.backward(values, in, to);
+  }
+};
+
+/// Throws in batch number `last`.
+struct interrupted_model {
+  mlp inner = small_model();
+  int last = 0;
+
+  std::string name() const { return inner.name(); }
+  std::vector<model_parameter> parameters() const { return inner.parameters(); }
+  double forward(const parameter_values& values, const number_batch& in) {
+    if (last-- == 1) throw std::runtime_error("interrupted");
     return inner.forward(values, in);
   }
   void backward(const parameter_values& values, const number_batch& in, const parameter_gradients& to) {
@@ -203,6 +220,24 @@ TEST_CASE("a training continues from its newest checkpoint, on another number of
   const report third = train_distributed(small_model(), data.samples(), nodes{2}, options);
   CHECK(third.samples == 0);
   CHECK(third.parameters == second.parameters);
+}
+
+TEST_CASE("TensorBoard shows each step once after a restart") {
+  const classified data(50);
+  for (const std::uint64_t every : {std::uint64_t{3}, std::uint64_t{100}}) {
+    INFO("a checkpoint every " << every << " steps");
+    const scratch_directory folder;
+    train_options options = quiet(10, 2);
+    options.tensorboard = folder.path() + "/board";
+    options.checkpoints = folder.path() + "/saved";
+    options.checkpoint_every = every;
+    for (const int last : {5, 4}) {  // the second restart has no new checkpoint, or one
+      CHECK_THROWS(train_distributed(interrupted_model{.last = last}, data.samples(), nodes{1}, options));
+    }
+    train_distributed(small_model(), data.samples(), nodes{2}, options);
+    CHECK(observe_test::shown_steps(options.tensorboard, "loss") ==
+          std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  }
 }
 
 TEST_CASE("what can't be trained is refused in words") {

@@ -4,7 +4,7 @@
 ///
 /// @code
 /// hocket::observe::tensorboard board("runs/a", metrics);
-/// board.restart(step);                    // if the training continues from a checkpoint
+/// board.restart(taken + 1);               // after `taken` steps: those of a checkpoint, or none
 /// board.write(step);                      // all metrics, after each step, or after each hundredth
 /// board.histogram(step, "weights", weights);
 /// board.drawing(0, "schedule", hocket::plan::pipeline::draw_text(schedule));
@@ -207,8 +207,9 @@ class tensorboard {
     append(step, value);
   }
 
-  /// States that the training continues with `step`, after it was restarted or went back: readers drop what earlier events
-  /// of this folder say about this step and later ones, so that they show each step once.
+  /// States that `step` is the next one that the training writes, after it was restarted or went back: readers drop what
+  /// earlier events of this folder say about this step and later ones, so that they show each step once. After a
+  /// checkpoint of n steps, that is n + 1.
   void restart(std::int64_t step) {
     const std::scoped_lock lock(mutex_);
     constexpr int start = 1;

@@ -83,7 +83,8 @@ class progress {
     if (options.shows_progress && rank == 0) line_.emplace(all_);
     if (taken > 0) counters_.restart();
     if (log_) log_->start(model_, ranks_, {{"steps", all_}});
-    if (board_ && taken > 0) board_->restart(static_cast<std::int64_t>(taken));
+    // Also without a checkpoint: the folder may have steps of a training that ended before its first one.
+    if (board_) board_->restart(static_cast<std::int64_t>(taken) + 1);
   }
 
   /// Shows the calls of this rank, if there is a sink.
