@@ -25,10 +25,10 @@ namespace train {
 
 /// An array of numbers that a model learns.
 struct model_parameter {
-  std::string name;  ///< for checkpoints
+  std::string name;  ///< for checkpoints: parameters of a model have different names
   std::size_t elements = 0;
-  double deviation =
-      0;  ///< standard deviation of the initial values, which are drawn from a normal distribution around 0
+  /// Standard deviation of the initial values, which are drawn from a normal distribution around 0.
+  double deviation = 0;
 };
 
 /// The values of all parameters, in the order of `parameters()`; and the sums of their gradients. Sums are of type double,

@@ -12,6 +12,7 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/platform/nvml.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/input.hpp>
@@ -21,12 +22,17 @@
 #include <hocket/train/report.hpp>
 #include <hocket/train/worker.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace train {
@@ -73,32 +79,64 @@ void check(const Model& model, const Source& source, const nodes& on, const trai
   if (options.batch == 0) refuse("a batch must have at least one sample");
   if (options.epochs == 0) refuse("at least one epoch is needed");
   if (options.checkpoint_every == 0) refuse("checkpoint_every must be at least 1");
-  if (!(options.learning_rate > 0)) refuse("the learning rate must be a number above 0, such as 0.001");
-  if (model.parameters().empty()) refuse(concat({"model '", model.name(), "' has no parameters"}));
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();  // metrics count in this type
+  if (options.batch > most) refuse(concat({"a batch of ", options.batch, " samples exceeds 2^63 - 1"}));
+  const std::uint64_t steps = steps_of_epoch(source.size(), options.batch);
+  if (options.epochs > most / steps)
+    refuse(concat({options.epochs, " epochs of ", steps, " steps exceed 2^63 - 1 steps: use fewer epochs"}));
+  if (!(options.learning_rate > 0 && hocket::detail::is_finite(options.learning_rate)))
+    refuse("the learning rate must be a number above 0, such as 0.001");
+  if (!(options.weight_decay >= 0 && hocket::detail::is_finite(options.weight_decay)))
+    refuse("the weight decay must be a finite number that is at least 0");
+  std::vector<model_parameter> all = model.parameters();
+  if (all.empty()) refuse(concat({"model '", model.name(), "' has no parameters"}));
+  std::sort(all.begin(), all.end(), [](const auto& one, const auto& other) { return one.name < other.name; });
+  const auto equal = std::adjacent_find(all.begin(), all.end(),
+                                        [](const auto& one, const auto& other) { return one.name == other.name; });
+  if (equal != all.end())
+    refuse(concat({"model '", model.name(), "' has two parameters with the name '", equal->name,
+                   "': a checkpoint needs a name for each"}));
 }
 
-/// Trains as one rank of `comm`. If the model or the source throws, the other ranks fail with the same reason.
-template <class Domain, class Model, class Source>
+#if HOCKET_HAS_EXCEPTIONS
+/// Returns the text of the exception that is being handled.
+inline std::string reason_of_exception() {
+  try {
+    throw;
+  } catch (const error& cause) {
+    return cause.reason();
+  } catch (const std::exception& cause) {
+    return cause.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+#endif
+
+/// Trains as one rank of `comm`. If the model or the source throws, the other ranks fail with the same reason. Before they
+/// can learn of it, `on_failure` is called while the exception is handled.
+template <class Domain, class Model, class Source, class OnFailure>
 report train_as_rank(communicator<Domain>& comm, const Model& model, const Source& source, const train_options& options,
-                     const std::string& device_name) {
+                     const std::string& device_name, [[maybe_unused]] OnFailure on_failure) {
   comm.set_timeout(options.timeout);
-  worker<Domain, Model, Source> own(comm, model, source, options);
+  std::optional<worker<Domain, Model, Source>> own;
 #if HOCKET_HAS_EXCEPTIONS
   try {
 #endif
-    own.begin();
-    while (!own.is_over()) {
-      own.compute();
-      own.start_sums();
-      own.finish_step();
+    own.emplace(comm, model, source, options);
+    own->begin();
+    while (!own->is_over()) {
+      own->compute();
+      own->start_sums();
+      own->finish_step();
     }
-    return own.end(device_name);
+    return own->end(device_name);
 #if HOCKET_HAS_EXCEPTIONS
-  } catch (const error& cause) {
-    comm.revoke(cause.reason());
-    throw;
-  } catch (const std::exception& cause) {
-    comm.revoke(cause.what());
+  } catch (...) {
+    const std::string reason = reason_of_exception();
+    on_failure();
+    comm.revoke(reason);  // before `own` waits for its sums
+    if (own) own->fail(reason);
     throw;
   }
 #endif
@@ -112,10 +150,27 @@ struct threads {
   report run(const Model& model, const Source& source, nodes on, const train_options& options,
              const std::string& device_name) const {
     report result;
-    local::run(on.count, [&](local::communicator comm) {
-      report own = detail::train_as_rank(comm, model, source, options, device_name);
+    const auto take_part = [&](local::communicator& comm, auto on_failure) {
+      report own = detail::train_as_rank(comm, model, source, options, device_name, on_failure);
       if (comm.rank() == 0) result = std::move(own);
-    });
+    };
+#if HOCKET_HAS_EXCEPTIONS
+    // The exception of the rank that failed, and not that of a rank that has learned of it.
+    std::mutex first_mutex;
+    std::exception_ptr first;
+    const auto remember = [&] {
+      const std::scoped_lock lock(first_mutex);
+      if (!first) first = std::current_exception();
+    };
+    try {
+      local::run(on.count, [&](local::communicator comm) { take_part(comm, remember); });
+    } catch (...) {
+      if (first) std::rethrow_exception(first);
+      throw;
+    }
+#else
+    local::run(on.count, [&](local::communicator comm) { take_part(comm, [] {}); });
+#endif
     return result;
   }
 };
@@ -129,16 +184,27 @@ struct simulated {
     if (!options.checkpoints.empty()) detail::refuse("simulated ranks save no checkpoints: leave checkpoints empty");
     sim::world world(on.count);
     std::deque<detail::worker<sim::domain, Model, Source>> workers;
-    for (int rank = 0; rank < on.count; ++rank) workers.emplace_back(world.comm(rank), model, source, options).begin();
-    while (!workers.front().is_over()) {
-      for (auto& each : workers) each.compute();
-      for (auto& each : workers) each.start_sums();
-      world.run();
-      for (auto& each : workers) each.finish_step();
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+#endif
+      for (int rank = 0; rank < on.count; ++rank)
+        workers.emplace_back(world.comm(rank), model, source, options).begin();
+      while (!workers.front().is_over()) {
+        for (auto& each : workers) each.compute();
+        for (auto& each : workers) each.start_sums();
+        world.run();
+        for (auto& each : workers) each.finish_step();
+      }
+      report result = workers.front().end(device_name);
+      for (std::size_t i = 1; i < workers.size(); ++i) workers[i].end(device_name);
+      return result;
+#if HOCKET_HAS_EXCEPTIONS
+    } catch (...) {
+      const std::string reason = detail::reason_of_exception();
+      for (auto& each : workers) each.fail(reason);
+      throw;
     }
-    report result = workers.front().end(device_name);
-    for (std::size_t i = 1; i < workers.size(); ++i) workers[i].end(device_name);
-    return result;
+#endif
   }
 };
 
@@ -149,9 +215,12 @@ struct simulated {
 /// @param source has `size()`, and makes batches: see `data::source`. `number_samples` has arrays of numbers.
 /// @param how `threads{}`, `simulated{}`, or `processes{}` of <hocket/train/ucx.hpp>
 ///
-/// **Errors.** `invalid_argument` if there are no nodes, no samples or no parameters, or a GPU is asked for that can't be
-/// used; an exception of the model or the source on any rank; those of calls, logs and checkpoints. A model without one of
-/// its functions does not compile.
+/// **Errors.** `invalid_argument` if there are no nodes, no samples or no parameters, two parameters have one name, a GPU is
+/// asked for that can't be used, or a loss or a parameter becomes infinite or no number: then no checkpoint is written any
+/// more. `mismatch` if the checkpoints are those of another model, seed, batch or number of samples. The exception of the
+/// model or the source on any rank; of processes, `peer_lost` with its text. Those of calls and checkpoints, and of logs that
+/// can't be created; if a log can't be written later, as on a full disk, this is reported once on standard error, and the
+/// training continues. A model without one of its functions does not compile.
 template <class Model, class Source, class How = threads>
 report train_distributed(const Model& model, const Source& source, nodes on = {}, const train_options& options = {},
                          How how = {}) {

@@ -41,7 +41,7 @@ struct processes {
         on.count,
         [&](const bootstrap::world_description& world) {
           auto comm = ucx::connect(world);
-          const report own = detail::train_as_rank(comm, model, source, options, device_name);
+          const report own = detail::train_as_rank(comm, model, source, options, device_name, [] {});
           if (comm.rank() == 0) write(own, shared.data());
           return 0;
         },

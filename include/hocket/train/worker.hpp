@@ -9,12 +9,14 @@
 #include <hocket/communicator/communicator.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/mixed_bits.hpp>
 #include <hocket/core/options.hpp>
 #include <hocket/core/request.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/data/loader.hpp>
 #include <hocket/data/order.hpp>
+#include <hocket/data/permutation.hpp>
 #include <hocket/data/share.hpp>
 #include <hocket/observe/communication.hpp>
 #include <hocket/observe/console.hpp>
@@ -34,7 +36,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <numbers>
 #include <optional>
@@ -59,6 +63,11 @@ inline float normal_number(std::uint64_t seed, std::uint64_t index) noexcept {
   return static_cast<float>(radius * std::cos(2 * std::numbers::pi * uniform(2 * index + 1)));
 }
 
+/// Returns the number of batches of an epoch.
+inline std::uint64_t steps_of_epoch(std::uint64_t samples, std::uint64_t batch) noexcept {
+  return samples / batch + (samples % batch != 0 ? 1 : 0);
+}
+
 /// Returns a number with four digits, such as "0.001234".
 inline std::string four_digits(double value) {
   char digits[32];
@@ -75,16 +84,16 @@ class progress {
  public:
   progress(const train_options& options, const std::string& model, int rank, int ranks, std::uint64_t taken,
            std::uint64_t all)
-      : model_(model), ranks_(ranks), all_(static_cast<std::int64_t>(all)) {
+      : model_(model), rank_(rank), ranks_(ranks), all_(static_cast<std::int64_t>(all)) {
     if (!options.log.empty())
       log_.emplace(hocket::detail::concat({options.log, "/rank-", rank, ".jsonl"}), metrics_,
                    observe::json_lines_options{.rank = rank});
     if (!options.tensorboard.empty() && rank == 0) board_.emplace(options.tensorboard, metrics_);
     if (options.shows_progress && rank == 0) line_.emplace(all_);
     if (taken > 0) counters_.restart();
-    if (log_) log_->start(model_, ranks_, {{"steps", all_}});
+    if (log_) write([&] { log_->start(model_, ranks_, {{"steps", all_}}); });
     // Also without a checkpoint: the folder may have steps of a training that ended before its first one.
-    if (board_) board_->restart(static_cast<std::int64_t>(taken) + 1);
+    if (board_) write([&] { board_->restart(static_cast<std::int64_t>(taken) + 1); });
   }
 
   /// Shows the calls of this rank, if there is a sink.
@@ -103,19 +112,44 @@ class progress {
     if (log_ && (now >= next_record_ || at == all_)) {  // a record has all metrics: once a second is enough
       next_record_ = now + std::chrono::seconds(1);
       used_.update();
-      log_->progress(at, all_);
+      write([&] { log_->progress(at, all_); });
     }
-    if (board_) board_->write(at);
+    if (board_) write([&] { board_->write(at); });
     if (line_) line_->update(at, hocket::detail::concat({"loss ", four_digits(loss)}));
   }
 
   void end(const std::string& status) {
     if (line_) line_->finish();
-    if (log_) log_->end(status, ranks_, {{"model", model_}});
+    if (log_) write([&] { log_->end(status, ranks_, {{"model", model_}}); });
+  }
+
+  /// Ends the records of a training that `reason` has ended.
+  void fail(const std::string& reason) {
+    if (line_) line_->finish();
+    if (log_) write([&] { log_->end("failed", ranks_, {{"model", model_}, {"reason", reason}}); });
   }
 
  private:
+  /// Records are not the state of the training. So a failure to write them, as on a full disk, is reported once, and the
+  /// training continues.
+  template <class Act>
+  void write(const Act& act) {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      act();
+    } catch (const error& cause) {
+      if (std::exchange(has_reported_, true)) return;
+      std::fprintf(stderr, "train_distributed: rank %d: %s; the training continues, but records are lost\n", rank_,
+                   cause.what());
+    }
+#else
+    act();
+#endif
+  }
+
   std::string model_;
+  int rank_;
+  bool has_reported_ = false;  ///< that records are lost
   int ranks_;
   std::int64_t all_;
   observe::registry metrics_;
@@ -136,7 +170,7 @@ class worker {
  public:
   worker(const communicator<Domain>& comm, const Model& model, const Source& source, const train_options& options)
       : comm_(comm), model_(model), source_(source), options_(options), described_(model.parameters()),
-        order_(source.size(), options.seed), steps_per_epoch_((source.size() + options.batch - 1) / options.batch) {
+        order_(source.size(), options.seed), steps_per_epoch_(steps_of_epoch(source.size(), options.batch)) {
     std::size_t elements = 0;
     for (const model_parameter& each : described_) elements += each.elements;
     for (std::vector<float>* const each : {&weights_, &first_moment_, &second_moment_}) each->resize(elements);
@@ -144,8 +178,9 @@ class worker {
     std::size_t begin = 0;
     for (std::size_t p = 0; p < described_.size(); begin += described_[p++].elements) {
       const std::size_t count = described_[p].elements;
+      const std::uint64_t key = data::detail::derived_key(options.seed, p);
       for (std::size_t i = 0; i < count && described_[p].deviation > 0; ++i) {
-        weights_[begin + i] = static_cast<float>(described_[p].deviation) * normal_number(options.seed + p, i);
+        weights_[begin + i] = static_cast<float>(described_[p].deviation) * normal_number(key, i);
       }
       values_.push_back(std::span<const float>(weights_).subspan(begin, count));
       gradients_.push_back(std::span(sums_).subspan(begin, count));
@@ -158,12 +193,16 @@ class worker {
   /// Continues from the newest checkpoint, if there is one.
   void begin() {
     if (!options_.checkpoints.empty()) {
-      store_.emplace(options_.checkpoints, comm_);
+      store_.emplace(options_.checkpoints, comm_, checkpoint::store_options{.timeout = options_.timeout});
       checkpoint::state now = state();
-      if (const auto found = store_->load_newest(now)) step_ = found->at.step;
+      if (const auto found = store_->load_newest(now)) {
+        require_same_training(now.text);
+        step_ = found->at.step;
+      }
     }
-    batches_.emplace(order_, source_, data::share(comm_), data::loader_options{.batch = options_.batch, .prefetch = 2},
-                     at_);
+    const data::cursor from{step_ / steps_per_epoch_, step_ % steps_per_epoch_ * options_.batch};
+    batches_.emplace(order_, source_, data::share(comm_),
+                     data::loader_options{.batch = options_.batch, .prefetch = 2, .timeout = options_.timeout}, from);
     shown_.emplace(options_, model_.name(), comm_.rank(), comm_.size(), step_, all_steps());
     shown_->watch(comm_);
     begin_ = std::chrono::steady_clock::now();
@@ -177,6 +216,7 @@ class worker {
     totals_ = {0, static_cast<double>(samples_of_step_)};
     if (samples_of_step_ == 0) return;
     totals_[0] = model_.forward(values_, batch.samples);
+    require_finite("the loss of its samples", totals_[0]);
     model_.backward(values_, batch.samples, gradients_);
   }
 
@@ -190,6 +230,7 @@ class worker {
   /// Waits for the sums, and changes the parameters.
   void finish_step() {
     for (request& each : requests_) each.wait();
+    require_finite("the loss of all ranks", totals_[0]);
     const auto now = std::chrono::steady_clock::now();
     const double waited = std::chrono::duration<double>(now - sums_begin_).count();
     waited_ += waited;
@@ -199,7 +240,6 @@ class worker {
     used_ += static_cast<std::uint64_t>(totals_[1]);
     update();
     ++step_;
-    at_ = batches_->cursor();
     shown_->add(step_, totals_[0] / totals_[1], samples_of_step_, waited);
     if (store_ && (step_ % options_.checkpoint_every == 0 || is_over())) store_->save(step_, state());
   }
@@ -224,6 +264,11 @@ class worker {
     return result;
   }
 
+  /// Records that `reason` has ended the training.
+  void fail(const std::string& reason) {
+    if (shown_) shown_->fail(reason);
+  }
+
  private:
   /// What a checkpoint has. All ranks have equal copies, and divide the work of saving them.
   checkpoint::state state() {
@@ -237,12 +282,33 @@ class worker {
       now.add(hocket::detail::concat({"second moment/", described_[p].name}),
               std::span(second_moment_).subspan(begin, count));
     }
-    now.add("data.epoch", at_.epoch);
-    now.add("data.position", at_.position);
     now.add("losses of the epoch", epoch_totals_[0]);
     now.add("samples of the epoch", epoch_totals_[1]);
-    now.text["model"] = model_.name();
+    now.text = identity();
     return now;
+  }
+
+  /// What must be equal before and after a restart: with another value, samples would be omitted or used twice, or the
+  /// parameters would be those of another model.
+  std::map<std::string, std::string> identity() const {
+    return {{"model", model_.name()},
+            {"seed", std::to_string(options_.seed)},
+            {"batch", std::to_string(options_.batch)},
+            {"number of samples", std::to_string(order_.size())}};
+  }
+
+  /// Raises `mismatch` if a checkpoint with the texts `saved` is of another training. Equal on all ranks.
+  void require_same_training(const std::map<std::string, std::string>& saved) const {
+    for (const auto& [name, own] : identity()) {
+      const auto found = saved.find(name);
+      const std::string before = found != saved.end() ? found->second : "none";
+      if (before == own) continue;
+      raise(errc::mismatch,
+            hocket::detail::concat({"the checkpoints in '", options_.checkpoints, "' are of a training with ", name,
+                                    " '", before, "', not '", own,
+                                    "': continue it with equal options and data, or name another folder"}),
+            {.operation = "train_distributed"});
+    }
   }
 
   void update() {
@@ -253,6 +319,20 @@ class worker {
       const auto gradient = static_cast<float>(sums_[i] * share);
       adamw::update(constants, weights_[i], gradient, std::array{&first_moment_[i], &second_moment_[i]});
     }
+    // A gradient can be infinite where the loss is finite. A checkpoint must not have the result.
+    for (const float each : weights_) require_finite("a parameter", static_cast<double>(each));
+  }
+
+  /// Raises `invalid_argument` if a number of the step in progress is not finite: no later step could mend it.
+  void require_finite(const char* what, double value) const {
+    if (hocket::detail::is_finite(value)) return;
+    const std::string found = hocket::detail::has_nan_bits(value) ? "nan" : four_digits(value);
+    raise(errc::invalid_argument,
+          hocket::detail::concat({"step ", step_ + 1, ", rank ", static_cast<int>(comm_.rank()), ": ", what, " is ",
+                                  found,
+                                  ", not a finite number: use a lower learning rate, or check the samples and the "
+                                  "model"}),
+          {.operation = "train_distributed"});
   }
 
   const communicator<Domain>& comm_;
@@ -269,7 +349,6 @@ class worker {
   std::array<double, 2> totals_{}, epoch_totals_{};  ///< sum of losses, number of samples
   std::uint64_t samples_of_step_ = 0, step_ = 0, used_ = 0;
   double first_loss_ = 0, waited_ = 0;
-  data::cursor at_;
   std::chrono::steady_clock::time_point begin_, sums_begin_;
   std::optional<checkpoint::store> store_;
   std::optional<progress> shown_;
