@@ -73,8 +73,9 @@ TEST_CASE("a histogram counts each value in the first bucket whose bound it does
   odd.record(std::numeric_limits<double>::quiet_NaN());
   odd.record(std::numeric_limits<double>::infinity());
   odd.record(-std::numeric_limits<double>::infinity());
-  CHECK(odd.value().counts == std::vector<std::uint64_t>{1, 2});
-  CHECK(std::isnan(odd.value().sum));
+  odd.record(2.5);
+  CHECK(odd.value().counts == std::vector<std::uint64_t>{1, 3});
+  CHECK(odd.value().sum == 2.5);
 }
 
 TEST_CASE("a counter only grows") {
@@ -82,6 +83,7 @@ TEST_CASE("a counter only grows") {
   one.add(2.5);
   one.add(-1);
   one.add(std::numeric_limits<double>::quiet_NaN());
+  one.add(std::numeric_limits<double>::infinity());
   one.add(0);
   CHECK(one.value() == 2.5);
   one.add(1LL << 50);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <hocket/core/config.hpp>
+#include <hocket/core/float_bits.hpp>
 
 #include <array>
 #include <atomic>
@@ -99,9 +100,9 @@ class counter {
   counter(const counter&) = delete;
   counter& operator=(const counter&) = delete;
 
-  /// Adds `amount`. A negative amount, or one that is no number, is not added.
+  /// Adds `amount`. One that is negative, infinite or no number is not added: the sum could never be used again.
   void add(double amount = 1) noexcept {
-    if (!(amount >= 0)) return;
+    if (!(amount >= 0 && hocket::detail::is_finite(amount))) return;
     const unsigned cell = detail::cell_of_this_thread();
     detail::add_to(cells_[cell].value, cell, amount);
   }
@@ -140,7 +141,7 @@ class gauge {
 /// What a histogram contains. Updates that are in progress may be in some members only.
 struct distribution {
   std::vector<std::uint64_t> counts;  ///< of each bucket; the last is that of values above all bounds
-  double sum = 0;                     ///< of all values
+  double sum = 0;                     ///< of all finite values
 
   std::uint64_t count() const noexcept {
     std::uint64_t all = 0;
@@ -162,11 +163,12 @@ class histogram {
   histogram(const histogram&) = delete;
   histogram& operator=(const histogram&) = delete;
 
-  /// Counts `value`.
+  /// Counts `value`. The sum has the finite values alone: one other would make it useless for ever, whereas the counts
+  /// still show it.
   void record(double value) noexcept {
     const unsigned cell = detail::cell_of_this_thread();
     line* const own = &lines_[cell * lines_per_cell_];
-    detail::add_to_bits(own->words[0], cell, value);
+    if (hocket::detail::is_finite(value)) detail::add_to_bits(own->words[0], cell, value);
     detail::add_to(count_in(own, bucket_of(value)), cell, std::uint64_t{1});
   }
 
