@@ -17,7 +17,6 @@
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/file_system.hpp>
-#include <hocket/core/platform/process.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/observe/metrics_folder.hpp>
 #include <hocket/observe/registry.hpp>
@@ -62,14 +61,19 @@ inline std::string escaped_help(std::string_view help) {
   return result;
 }
 
-/// Returns a metric with its labels, and those of `constant` that it does not have.
+/// Returns a metric with its labels, and those of `constant`, which distinguish registries. A label of the metric that has
+/// the name of one of these gets "exported_" before its name, as Prometheus renames it by default.
 inline ::prometheus::ClientMetric with_labels(const labels& own, const labels& constant) {
   ::prometheus::ClientMetric result;
-  for (const auto& [name, value] : own) result.label.push_back({name, value});
-  for (const auto& [name, value] : constant) {
-    const auto has_name = [&](const auto& each) { return each.first == name; };
-    if (std::none_of(own.begin(), own.end(), has_name)) result.label.push_back({name, value});
+  const auto has = [](const labels& in, const std::string& name) {
+    return std::any_of(in.begin(), in.end(), [&](const auto& each) { return each.first == name; });
+  };
+  for (const auto& [name, value] : own) {
+    std::string shown = name;
+    while (has(constant, shown) || (shown != name && has(own, shown))) shown.insert(0, "exported_");
+    result.label.push_back({shown, value});
   }
+  for (const auto& [name, value] : constant) result.label.push_back({name, value});
   return result;
 }
 
@@ -102,8 +106,8 @@ inline ::prometheus::MetricType type_of(metric_kind kind) noexcept {
 /// **Threads.** Any.
 class prometheus_collectable : public ::prometheus::Collectable {
  public:
-  /// Adds a registry, which must outlive this object. All its metrics get the labels `constant`, unless they have labels of
-  /// these names.
+  /// Adds a registry, which must outlive this object. All its metrics get the labels `constant`; a label of a metric that
+  /// has the name of one of them becomes "exported_" and its name.
   ///
   /// **Errors.** `invalid_argument` if a label is not valid, or another registry has the same labels.
   void add(const registry& metrics, labels constant = {}) {

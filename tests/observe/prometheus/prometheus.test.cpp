@@ -11,11 +11,14 @@
 #include <hocket/observe/prometheus.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -105,6 +108,45 @@ TEST_CASE("metrics in the text format of Prometheus") {
   CHECK(scratch.names() == std::vector<std::string>{"a.prom"});
 }
 
+TEST_CASE("a metric's own label does not hide the label that distinguishes registries") {
+  registry one, other;
+  one.gauge("size", "bytes", {{"rank", "1"}}).set(5);
+  other.gauge("size", "bytes", {{"rank", "1"}}).set(6);
+  one.gauge("both", "bytes", {{"exported_rank", "a"}, {"rank", "b"}}).set(7);
+  prometheus_collectable all;
+  all.add(one, {{"rank", "0"}});
+  all.add(other, {{"rank", "1"}});
+  const std::string text = prometheus_text(all);
+  INFO(text);
+  CHECK(text.find("size{exported_rank=\"1\",rank=\"0\"} 5\n") != std::string::npos);
+  CHECK(text.find("size{exported_rank=\"1\",rank=\"1\"} 6\n") != std::string::npos);
+  CHECK(text.find("both{exported_rank=\"a\",exported_exported_rank=\"b\",rank=\"0\"} 7\n") != std::string::npos);
+}
+
+TEST_CASE("threads that write one file all succeed, and leave no other file") {
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/a.prom";
+  registry metrics;
+  add_metrics(metrics);
+  std::atomic<int> failures{0};
+  std::vector<std::thread> all;
+  for (int t = 0; t < 3; ++t) {
+    all.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        try {
+          write_textfile(path, metrics, {{"rank", "3"}});
+        } catch (const hocket::error&) {
+          ++failures;
+        }
+      }
+    });
+  }
+  for (std::thread& each : all) each.join();
+  CHECK(failures == 0);
+  CHECK(read_file(path) == expected);
+  CHECK(scratch.names() == std::vector<std::string>{"a.prom"});
+}
+
 TEST_CASE("promtool and Prometheus' client library accept the text") {
   const scratch_directory scratch;
   const std::string path = scratch.path() + "/a.prom";
@@ -145,7 +187,7 @@ TEST_CASE("an endpoint serves the metrics of several registries, each name once"
   endpoint.add(others, {{"rank", "4"}});
   answer = answer_of(endpoint.port());
   CHECK(answer.find("# TYPE loss gauge\nloss{rank=\"3\"} -0.125\nloss{rank=\"4\"} 2\n") != std::string::npos);
-  CHECK(answer.find("rank_of_peer{rank=\"9\"} 1\n") != std::string::npos);
+  CHECK(answer.find("rank_of_peer{exported_rank=\"9\",rank=\"4\"} 1\n") != std::string::npos);
   CHECK(answer.find("# TYPE loss", answer.find("# TYPE loss") + 1) == std::string::npos);
   CHECK(
       refusal_of([&] {

@@ -141,8 +141,9 @@ class file_system {
 /// Replaces the file `path` at once: a reader sees all of its old or of its new bytes. A crash may leave the old ones.
 /// Returns an error number; then the file is as it was.
 inline int replace_file(file_system& files, const std::string& path, std::span<const std::byte> bytes) {
-  const std::string fresh = hocket::detail::concat({path, ".", process_number(), ".new"});
-  files.remove(fresh);  // of a process that was killed
+  // No other thread of this host has its number, so that two that replace one file do not remove each other's.
+  const std::string fresh = hocket::detail::concat({path, ".", thread_number(), ".new"});
+  files.remove(fresh);  // of a thread that was killed
   int error = exceeds_file_size_limit(bytes.size()) ? EFBIG : 0;
   file_descriptor opened;
   if (error == 0) error = files.open(fresh, file_use::create, opened);
