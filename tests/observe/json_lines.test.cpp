@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Each line of a log is one JSON object, whatever its content, whatever the locale, and whatever has failed before.
+#include "observe/file_size_limit.hpp"
 #include "observe/refusal.hpp"
 #include "observe/shell.hpp"
 #include "support/catch.hpp"
@@ -10,7 +11,6 @@
 #include <hocket/observe/json_lines.hpp>
 
 #include <clocale>
-#include <csignal>
 #include <cstddef>
 #include <limits>
 #include <locale>
@@ -18,13 +18,12 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
-
 namespace {
 
 using namespace hocket::observe;
 using hocket_test::read_file;
 using hocket_test::scratch_directory;
+using observe_test::file_size_limit;
 using observe_test::refusal_of;
 
 /// Returns the lines of a file, each without its time, which is checked to be a number.
@@ -70,27 +69,6 @@ class foreign_locale {
 
  private:
   std::locale before_;
-};
-
-/// No file of this process can have more bytes than that.
-class file_size_limit {
- public:
-  explicit file_size_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit now = before_;
-    now.rlim_cur = bytes;
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &now) == 0);
-  }
-  file_size_limit(const file_size_limit&) = delete;
-  file_size_limit& operator=(const file_size_limit&) = delete;
-  ~file_size_limit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
 };
 
 void add_metrics(registry& metrics) {
@@ -198,15 +176,28 @@ TEST_CASE("a log is continued, also after part of a line") {
         std::vector<std::string>{R"("rank":0,"level":"info","event":"a"})", R"("rank":0,"level":"info","event":"b"})"});
 }
 
-TEST_CASE("a field can't have the name of one that all records have") {
+TEST_CASE("a field can't have a name that its record has already") {
   const scratch_directory scratch;
-  json_lines log(scratch.path() + "/log");
+  registry metrics;
+  json_lines log(scratch.path() + "/log", metrics);
+  const auto check = [&](const char* name, auto write) {
+    CHECK(refusal_of([&] { write(field(name, 1)); }) == "the log '" + scratch.path() + "/log': the record has \"" +
+                                                            name + "\" already: choose another name for the field");
+  };
   for (const char* const name : {"time", "rank", "level", "event"}) {
-    CHECK(refusal_of([&] {
-            log.write(level::info, "a", {{name, 1}});
-          }) == "the log '" + scratch.path() + "/log': each record has \"" + name +
-                    "\" already: choose another name for the field");
+    check(name, [&](const field& each) { log.write(level::info, "a", {each}); });
+    check(name, [&](const field& each) { log.metrics({each}); });
   }
+  for (const char* const name : {"event", "job", "nodes", "host", "process"})
+    check(name, [&](const field& each) { log.start("a", 1, {each}); });
+  for (const char* const name : {"event", "step", "steps", "metrics"})
+    check(name, [&](const field& each) { log.progress(1, 2, {{"loss", 1}, each}); });
+  for (const char* const name : {"event", "status", "nodes", "seconds", "metrics"})
+    check(name, [&](const field& each) { log.end("a", 1, {each}); });
+  check("metrics", [&](const field& each) { log.metrics({each}); });
+  check("twice", [&](const field& each) { log.write(level::info, "a", {each, {"other", 1}, each}); });
+  CHECK(hocket_test::read_file(scratch.path() + "/log").empty());
+  log.write(level::info, "a", {{"metrics", 1}, {"step", 2}});  // this record has none of its own
 }
 
 TEST_CASE("jq reads a log that several threads have written") {

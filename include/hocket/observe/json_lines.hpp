@@ -125,7 +125,8 @@ inline std::string json_of(std::chrono::system_clock::time_point at) {
 /// Appends records to a file. A line is written whole, or not at all, before a call returns.
 ///
 /// **Threads.** Any. **Errors.** `system` if the file can't be written, as on a full disk: the record is lost, and a later
-/// call writes again if there is space. `invalid_argument` if a field has a name that all records have.
+/// call writes again if there is space. `invalid_argument` if a field has a name that the record has already: readers keep
+/// one of two values, and differ in which.
 class json_lines {
  public:
   /// Opens the file of this rank, and makes its folder. An existing file is continued: a restarted job has one log.
@@ -140,7 +141,7 @@ class json_lines {
   /// Writes a record. `event` names what happened.
   void write(level of, std::string_view event, fields with = {}) {
     if (!writes(of)) return;
-    append(begin(of, event), with);
+    append(begin(of, event), {}, with);
   }
 
   /// Writes that the job begins, on `nodes` nodes: event "start".
@@ -151,13 +152,14 @@ class json_lines {
                .number("nodes", nodes)
                .text("host", platform::host_name())
                .number("process", platform::process_number()),
-           with);
+           {"job", "nodes", "host", "process"}, with);
   }
 
   /// Writes that `step` of `steps` steps are done, and all metrics: event "progress".
   void progress(std::int64_t step, std::int64_t steps, fields with = {}) {
     if (!writes(level::info)) return;
-    append(begin(level::info, "progress").number("step", step).number("steps", steps), with, metrics_);
+    append(begin(level::info, "progress").number("step", step).number("steps", steps), {"step", "steps"}, with,
+           metrics_);
   }
 
   /// Writes that the job has ended, its status, the seconds since this object was made, and all metrics: event "end".
@@ -165,12 +167,12 @@ class json_lines {
     if (!writes(level::info)) return;
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     append(begin(level::info, "end").text("status", status).number("nodes", nodes).real("seconds", passed.count()),
-           with, metrics_);
+           {"status", "nodes", "seconds"}, with, metrics_);
   }
 
   /// Writes all metrics: event "metrics".
   void metrics(fields with = {}) {
-    if (writes(level::info)) append(begin(level::info, "metrics"), with, metrics_);
+    if (writes(level::info)) append(begin(level::info, "metrics"), {}, with, metrics_);
   }
 
  private:
@@ -199,14 +201,18 @@ class json_lines {
     return result;
   }
 
-  void append(hocket::detail::json_line record, fields with, const registry* metrics = nullptr) {
+  /// Writes a record with the fields `with`. `names` are those that it has besides those of all records.
+  void append(hocket::detail::json_line record, std::initializer_list<std::string_view> names, fields with,
+              const registry* metrics = nullptr) {
+    std::vector<std::string_view> used{"time", "rank", "level", "event"};
+    used.insert(used.end(), names);
+    if (metrics != nullptr) used.push_back("metrics");
     for (const field& each : with) {
-      for (const std::string_view known : {"time", "rank", "level", "event"}) {
-        if (each.name() == known)
-          raise(errc::invalid_argument,
-                hocket::detail::concat({"the log '", file_.path(), "': each record has \"", known,
-                                        "\" already: choose another name for the field"}));
-      }
+      if (std::find(used.begin(), used.end(), each.name()) != used.end())
+        raise(errc::invalid_argument, hocket::detail::concat({"the log '", file_.path(), "': the record has \"",
+                                                              hocket::detail::to_utf8(each.name()),
+                                                              "\" already: choose another name for the field"}));
+      used.push_back(each.name());
       record.json(each.name(), each.json());
     }
     if (metrics != nullptr) record.json("metrics", detail::json_of(metrics->read()));
