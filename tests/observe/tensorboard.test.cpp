@@ -2,6 +2,7 @@
 /// @file
 /// Files of events have the values that were written, by a decoder of the test and by TensorBoard's own reader.
 #include "observe/events.hpp"
+#include "observe/file_size_limit.hpp"
 #include "observe/refusal.hpp"
 #include "observe/shell.hpp"
 #include "support/catch.hpp"
@@ -13,6 +14,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -24,6 +26,7 @@ namespace {
 using namespace hocket::observe;
 using hocket_test::scratch_directory;
 using observe_test::events_in;
+using observe_test::file_size_limit;
 using observe_test::message;
 
 constexpr unsigned step_field = 2, summary_field = 5, session_field = 7;
@@ -182,6 +185,75 @@ TEST_CASE("a restart is a session's start, and files of one second have names in
   REQUIRE(events.size() == 2);
   CHECK(events[1].numbers.at(step_field).at(0) == 70);
   CHECK(events[1].at(session_field).numbers.at(1).at(0) == 1);
+}
+
+TEST_CASE("a file has a name after those in its folder, also if the clock is behind") {
+  const std::string ahead = "events.out.tfevents.4000000000.zzz.000";
+  for (const std::string& name : {ahead, std::string("events.out.tfevents.4000000000.0.1.2"),
+                                  std::string("events.out.tfevents.9999999998.zzz.999")}) {
+    const scratch_directory scratch;
+    scratch.write(name, "");
+    std::vector<std::string> paths{scratch.path() + '/' + name};
+    for (int i = 0; i < 3; ++i) paths.push_back(tensorboard(scratch.path()).path());
+    INFO(paths[1]);
+    for (std::size_t i = 1; i < paths.size(); ++i) CHECK(paths[i] > paths[i - 1]);
+  }
+  // Other names have no say.
+  for (const char* const name : {"events.out.tfevents.x", "events.out.tfevents.99999999999999999999.a", "z"}) {
+    const scratch_directory scratch;
+    scratch.write(name, "");
+    CHECK(tensorboard(scratch.path()).path() < scratch.path() + "/events.out.tfevents.4");
+  }
+}
+
+TEST_CASE("after a full disk, the next event describes its tags and has the values of the lost one") {
+  const scratch_directory scratch;
+  registry metrics;
+  metrics.gauge("loss", "nats").set(1);
+  histogram& seconds = metrics.histogram("seconds", "time", {1, 2, 4});
+  tensorboard board(scratch.path(), metrics);
+  const auto size = std::filesystem::file_size(board.path());
+  seconds.record(1.5);
+  {
+    const file_size_limit limit(size + 20);
+    observe_test::refusal_of([&] { board.write(1); }, hocket::errc::system);
+    observe_test::refusal_of([&] { board.scalar(1, "own", 1); }, hocket::errc::system);
+  }
+  seconds.record(3);
+  board.write(2);
+  board.scalar(2, "own", 1);
+  const auto events = events_in(board.path());
+  REQUIRE(events.size() == 3);
+  const auto values = values_of(events, 1, 2);
+  REQUIRE(values.size() == 2);
+  CHECK(description_of(values[0]) == "scalars: nats");
+  CHECK(description_of(values[1]) == "histograms: time");
+  CHECK(values[1].at(histogram_field).reals(7) == std::vector<double>{1, 1});
+  CHECK(description_of(values_of(events, 2, 2).at(0)) == "scalars: ");
+}
+
+TEST_CASE("threads that write metrics at the same time count each value once") {
+  const scratch_directory scratch;
+  registry metrics;
+  histogram& seconds = metrics.histogram("seconds", "time", {1});
+  tensorboard board(scratch.path(), metrics);
+  constexpr int threads = 4, writes = 300;
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) {
+    all.emplace_back([&] {
+      for (int i = 0; i < writes; ++i) {
+        seconds.record(0.5);
+        board.write(i);
+      }
+    });
+  }
+  for (std::thread& each : all) each.join();
+  double sum = 0;
+  for (const message& event : events_in(board.path())) {
+    if (!event.texts.contains(summary_field) || !event.at(summary_field).texts.contains(1)) continue;
+    for (const double count : event.at(summary_field).at(1).at(histogram_field).reals(7)) sum += count;
+  }
+  CHECK(sum == threads * writes);
 }
 
 TEST_CASE("a folder in which no file of events can be created is an error that states what to do") {

@@ -10,18 +10,24 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/crc32c.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/file_system.hpp>
 #include <hocket/core/platform/output_file.hpp>
 #include <hocket/core/platform/process.hpp>
 #include <hocket/core/text.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace observe {
@@ -95,19 +101,24 @@ inline double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// A new file of events in a folder. Readers sort the files of a folder by name, which begins with the time.
+/// A new file of events in a folder. Readers sort the files of a folder by name, which begins with the time. The clock may
+/// be behind that of the host that wrote the newest file: the new one still gets a name after it.
 class event_file {
  public:
   /// **Errors.** `system` if the folder or the file can't be created.
   explicit event_file(const std::string& folder) {
-    const std::string name =
-        hocket::detail::concat({folder, "/events.out.tfevents.", static_cast<std::int64_t>(seconds_since_1970()), '.',
-                                platform::host_name(), '.'});
     int error = platform::make_folders(folder);
+    std::string newest;
+    if (error == 0) error = find_newest(folder, newest);
     bool is_taken = error == 0;
-    for (int i = 1000; is_taken && i < 2000; ++i) {  // several files of one second, in order
-      error = file_.open(name + std::to_string(i).substr(1), platform::existing_file::refuse);
-      is_taken = error == EEXIST;
+    for (std::int64_t second = first_second(newest); is_taken; ++second) {
+      const std::string name = hocket::detail::concat({begin_of_name, second, '.', platform::host_name(), '.'});
+      for (int i = 1000; is_taken && i < 2000; ++i) {  // several files of one second, in order
+        const std::string numbered = name + std::to_string(i).substr(1);
+        if (numbered <= newest) continue;
+        error = file_.open(hocket::detail::concat({folder, '/', numbered}), platform::existing_file::refuse);
+        is_taken = error == EEXIST;
+      }
     }
     if (error != 0) {
       raise(
@@ -128,6 +139,34 @@ class event_file {
   const std::string& path() const noexcept { return file_.path(); }
 
  private:
+  static constexpr std::string_view begin_of_name = "events.out.tfevents.";
+
+  /// Returns the second in a name of a file of events; 0 if it has none, or not one of 10 digits, as until the year 2286.
+  static std::int64_t second_of(std::string_view name) noexcept {
+    constexpr std::size_t digits = 10;
+    if (!name.starts_with(begin_of_name)) return 0;
+    name.remove_prefix(begin_of_name.size());
+    std::int64_t result = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), result);
+    return error == std::errc() && end == name.data() + digits ? result : 0;
+  }
+
+  /// Sets `newest` to the last name of a file of events in the folder; empty if there is none. Returns 0, or an error number.
+  static int find_newest(const std::string& folder, std::string& newest) {
+    std::vector<std::string> names;
+    platform::file_system files;
+    if (const int error = files.list(folder, names); error != 0) return error;
+    for (std::string& each : names) {
+      if (second_of(each) > 0 && each > newest) newest = std::move(each);
+    }
+    return 0;
+  }
+
+  /// Returns the time of the new file: now, or that of a newer file.
+  static std::int64_t first_second(std::string_view newest) {
+    return std::max(static_cast<std::int64_t>(seconds_since_1970()), second_of(newest));
+  }
+
   platform::output_file file_;
 };
 

@@ -129,8 +129,9 @@ inline std::string tag_of(std::string_view name, const labels& of) {
 /// Writes a new file of events into a folder, which is a run in TensorBoard. Of the ranks of a job, one writes, or each has
 /// a folder of its own. Each event is in the file when the call returns.
 ///
-/// **Threads.** Any. **Errors.** `system` if the file can't be written, as on a full disk: the event is lost, and a later
-/// call writes again if there is space.
+/// **Threads.** Any; a function that the registry calls before it is read must not call this object. **Errors.** `system`
+/// if the file can't be written, as on a full disk: the event is lost, and a later call writes again if there is space.
+/// Values of the registry's histograms are not lost, but are part of the next event.
 class tensorboard {
  public:
   /// Makes the folder and a file.
@@ -143,23 +144,24 @@ class tensorboard {
   /// Writes all metrics of the registry: of a histogram, the values that were recorded since the last call.
   void write(std::int64_t step) {
     if (metrics_ == nullptr) return;
-    const snapshot now = metrics_->read();
     const std::scoped_lock lock(mutex_);
+    const snapshot now = metrics_->read();  // locked, so that no thread subtracts newer counts from older ones
     detail::protobuf summary;
+    std::map<std::string, distribution> written;
     for (const family& each : now) {
       for (const sample& one : each.samples) {
         const std::string tag = tag_of(each.name, one.labels);
         if (each.kind == metric_kind::histogram) {
-          distribution& before = written_[tag];
-          const detail::value_summary values = detail::summary_of(one.values, before, each.bounds);
-          before = one.values;
+          const detail::value_summary values = detail::summary_of(one.values, written_[tag], each.bounds);
+          written.insert_or_assign(tag, one.values);
           if (values.count > 0) summary.message(1, histogram_value(tag, values, each.help));
         } else {
           summary.message(1, scalar_value(tag, one.value, each.help));
         }
       }
     }
-    file_.append(detail::protobuf().message(5, summary), step);
+    append_summary(step, summary);
+    for (auto& [tag, values] : written) written_[tag] = std::move(values);
   }
 
   /// Writes a number, which TensorBoard rounds to 24 bits.
@@ -226,7 +228,7 @@ class tensorboard {
     detail::protobuf result;
     const std::string valid = hocket::detail::to_utf8(tag);
     result.text(1, valid);
-    if (described_.insert(valid).second) {
+    if (!described_.contains(valid) && described_now_.insert(valid).second) {
       detail::protobuf metadata;
       metadata.message(1, detail::protobuf().text(1, plugin));
       if (!help.empty()) metadata.text(3, help);
@@ -251,14 +253,22 @@ class tensorboard {
   }
 
   void append(std::int64_t step, const detail::protobuf& value) {
-    file_.append(detail::protobuf().message(5, detail::protobuf().message(1, value)), step);
+    append_summary(step, detail::protobuf().message(1, value));
+  }
+
+  /// Writes an event. If that fails, the next event describes its new tags again: readers need a description.
+  void append_summary(std::int64_t step, const detail::protobuf& summary) {
+    std::set<std::string, std::less<>> described = std::exchange(described_now_, {});
+    file_.append(detail::protobuf().message(5, summary), step);
+    described_.merge(described);
   }
 
   detail::event_file file_;
   const registry* metrics_ = nullptr;
   std::mutex mutex_;
-  std::set<std::string, std::less<>> described_;  // tags
-  std::map<std::string, distribution> written_;   // histograms at the last `write`, by tag
+  std::set<std::string, std::less<>> described_;      // tags, by events that are in the file
+  std::set<std::string, std::less<>> described_now_;  // tags, by the event that is being made
+  std::map<std::string, distribution> written_;       // histograms at the last `write`, by tag
 };
 
 }  // namespace observe
