@@ -39,14 +39,22 @@ struct image {
 
   node find(const std::string& path) const {
     node at = root_node;
+    std::vector<node> above;  // folders on the way, for ".."
     for (std::size_t begin = 1; begin < path.size();) {
       const std::size_t end = std::min(path.find('/', begin), path.size());
       const auto folder = folders.find(at);
       if (folder == folders.end()) return no_node;
-      const auto entry = folder->second.find(path.substr(begin, end - begin));
-      if (entry == folder->second.end()) return no_node;
-      at = entry->second;
+      const std::string name = path.substr(begin, end - begin);
       begin = end + 1;
+      if (name == "..") {
+        at = above.empty() ? root_node : above.back();
+        if (!above.empty()) above.pop_back();
+        continue;
+      }
+      const auto entry = folder->second.find(name);
+      if (entry == folder->second.end()) return no_node;
+      above.push_back(at);
+      at = entry->second;
     }
     return at;
   }

@@ -181,19 +181,27 @@ class folder {
     return {};
   }
 
+  /// Also a folder that exists may have an entry that is not durable: its maker may have ended before it synced the parent.
   failure make() {
     const int error = files_.make_folder(path_);
-    if (error == EEXIST) return {};
-    if (error != 0) return detail::file_failure("make the folder", path_, error);
-    const std::size_t slash = path_.find_last_of('/');
-    return sync_folder(slash == path_.npos ? "." : slash == 0 ? "/" : path_.substr(0, slash));
+    if (error != 0 && error != EEXIST) return detail::file_failure("make the folder", path_, error);
+    if (error == EEXIST && has_durable_entry_) return {};
+    const std::string parent = path_ + "/..";  // whatever the form of the path
+    const int problem = try_sync_folder(parent);
+    const bool is_of_others = error == EEXIST && problem == EACCES;  // such as a folder in /home
+    if (problem != 0 && !is_of_others) return detail::file_failure("sync the folder", parent, problem);
+    has_durable_entry_ = true;
+    return {};
   }
 
   failure sync_folder(const std::string& path) {
-    platform::file_descriptor opened;
-    int error = files_.open(path, platform::file_use::folder, opened);
-    if (error == 0) error = files_.sync(opened.get());
+    const int error = try_sync_folder(path);
     return error == 0 ? failure() : detail::file_failure("sync the folder", path, error);
+  }
+  int try_sync_folder(const std::string& path) {
+    platform::file_descriptor opened;
+    const int error = files_.open(path, platform::file_use::folder, opened);
+    return error != 0 ? error : files_.sync(opened.get());
   }
 
   failure check_length(const std::string& path, std::uint64_t expected, const std::string& writer,
@@ -278,6 +286,7 @@ class folder {
 
   platform::file_system& files_;
   const std::string path_;
+  bool has_durable_entry_ = false;  ///< the folder itself, in its parent
 };
 
 }  // namespace checkpoint
