@@ -5,12 +5,14 @@
 
 #include <hocket/checkpoint/folder.hpp>
 #include <hocket/checkpoint/manifest.hpp>
+#include <hocket/checkpoint/shard_reader.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -25,6 +27,29 @@ std::string with_checksum(std::string_view text) {
   return result;
 }
 
+/// Plans how two ranks read a checkpoint whose parts are each element once: one all of it, and one a half of each tensor.
+void plan_read(const manifest& found) {
+  if (!problem_with_parts(found).empty()) return;
+  std::vector<std::vector<state_part>> of_host(2);
+  std::uint64_t wanted = 0, planned = 0;
+  for (const tensor_description& each : found.tensors) {
+    const rectangle whole = whole_of(each.extents);
+    rectangle half = whole;
+    if (!half.size.empty()) half.size[0] /= 2;
+    wanted += each.bytes_in(whole) + each.bytes_in(half);
+    of_host[0].push_back({each.name, each.type, each.extents, whole});
+    of_host[1].push_back({each.name, each.type, each.extents, half});
+  }
+  for (const auto& of_rank : detail::plan_reads(found, of_host)) {
+    for (const detail::reading& each : of_rank) {
+      for (const detail::needed_part& part : each.parts) {
+        for (const detail::need& region : part.needs) planned += part.tensor->bytes_in(region.region);
+      }
+    }
+  }
+  require(planned == wanted, "each element that is wanted is read once");
+}
+
 void read_text(const std::string& text) {
   manifest found;
   if (!read_manifest(text, found).empty()) return;
@@ -35,6 +60,7 @@ void read_text(const std::string& text) {
       require(part.at + tensor.bytes_in(part.where) <= file.bytes, "a part is within its file");
     }
   }
+  plan_read(found);
   const std::string encoded = encode_manifest(found);
   manifest again;
   require(read_manifest(encoded, again).empty(), "an encoded manifest is read");

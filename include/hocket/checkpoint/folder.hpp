@@ -129,12 +129,13 @@ class folder {
     return {};
   }
 
-  /// Reads the text of a manifest, and checks its checksum and its contents.
+  /// Reads the text of a manifest, and checks its checksum and its contents: its parts are each element of each tensor once.
   failure read(const position& at, std::string& text, manifest& result) const {
     const std::string path = path_of(at) + '/' + manifest_name;
     if (failure cause = read_text(path, text)) return cause;
     std::string problem = read_manifest(text, result);
     if (problem.empty() && result.at != at) problem = "it is the manifest of another checkpoint: " + name_of(result.at);
+    if (problem.empty()) problem = problem_with_parts(result);
     if (problem.empty()) return {};
     return make_failure(errc::corrupted, hocket::detail::concat({"'", path, "': ", problem}));
   }

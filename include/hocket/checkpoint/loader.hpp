@@ -135,8 +135,9 @@ class loader {
   /// Reads what this rank holds. Takes part in all exchanges of the host also after a failure.
   failure read(const manifest& from, state& into, const std::vector<std::vector<state_part>>& of_host) {
     failure cause;
+    const tensor_index index(from);
     for (const state_part& each : into.parts()) {
-      std::string why = why_not_in(from, each);
+      std::string why = why_not_in(index, each);
       if (!why.empty() && !cause) cause = make_failure(errc::mismatch, std::move(why));
     }
     const auto plan = plan_reads(from, of_host);

@@ -15,6 +15,7 @@
 /// that it can also read them alone past the page cache.
 #pragma once
 
+#include <hocket/checkpoint/cover.hpp>
 #include <hocket/checkpoint/element_type.hpp>
 #include <hocket/checkpoint/rectangle.hpp>
 #include <hocket/checkpoint/safetensors.hpp>
@@ -24,6 +25,7 @@
 #include <hocket/core/json_reader.hpp>
 #include <hocket/core/text.hpp>
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +42,9 @@ namespace checkpoint {
 
 /// The bytes of a stored part between two multiples of this offset in the file are a block, with a checksum of its own.
 inline constexpr std::uint64_t block_bytes = 4096;
+
+/// Most bytes of a part. A reader must verify and read a part's checksums, 4 bytes for each block, to use one block of it.
+inline constexpr std::uint64_t most_part_bytes = std::uint64_t{16} << 20;
 
 /// Returns the number of blocks of a part that begins at offset `at` of a file: its first and its last one may be shorter.
 constexpr std::uint64_t blocks_of(std::uint64_t at, std::uint64_t bytes) noexcept {
@@ -86,14 +91,53 @@ struct manifest {
   std::map<std::string, std::string> metadata;
   std::vector<shard_file> shards;
   std::vector<tensor_description> tensors;
-
-  const tensor_description* find(std::string_view name) const noexcept {
-    for (const tensor_description& each : tensors) {
-      if (each.name == name) return &each;
-    }
-    return nullptr;
-  }
 };
+
+/// Finds tensors of a manifest by their names. Refers to the manifest. Cost: O(n log n) for n tensors, and O(log n) for each
+/// call.
+class tensor_index {
+ public:
+  explicit tensor_index(const manifest& of) {
+    for (const tensor_description& each : of.tensors) sorted_.push_back(&each);
+    std::sort(sorted_.begin(), sorted_.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  }
+
+  /// Returns null if there is no tensor with this name.
+  const tensor_description* find(std::string_view name) const noexcept {
+    const auto found = std::partition_point(sorted_.begin(), sorted_.end(),
+                                            [&](const tensor_description* each) { return each->name < name; });
+    return found == sorted_.end() || (*found)->name != name ? nullptr : *found;
+  }
+  /// Returns a tensor whose name another one also has; null if there is none.
+  const tensor_description* find_twice() const noexcept {
+    const auto found = std::adjacent_find(sorted_.begin(), sorted_.end(),
+                                          [](const auto* a, const auto* b) { return a->name == b->name; });
+    return found == sorted_.end() ? nullptr : *found;
+  }
+
+ private:
+  std::vector<const tensor_description*> sorted_;
+};
+
+/// Returns which tensor's parts are not each of its elements once; empty if there is none.
+inline std::string problem_with_parts(const manifest& of) {
+  using hocket::detail::concat;
+  for (const tensor_description& tensor : of.tensors) {
+    std::vector<const rectangle*> rectangles;
+    for (const stored_part& part : tensor.parts) rectangles.push_back(&part.where);
+    const cover found = cover_of(rectangles);
+    if (found.overlap) {
+      return concat({"parts ", rectangles[found.overlap->first]->text(), " and ",
+                     rectangles[found.overlap->second]->text(), " of tensor '", tensor.name,
+                     "' have elements in common"});
+    }
+    const std::uint64_t all = volume_of(tensor.extents).value_or(0);
+    if (found.elements != all) {
+      return concat({"the parts of tensor '", tensor.name, "' have ", found.elements, " elements instead of ", all});
+    }
+  }
+  return {};
+}
 
 namespace detail {
 
@@ -124,7 +168,8 @@ inline void append_tensor(std::string& to, const tensor_description& tensor) {
   to += "]}";
 }
 
-/// Reads the JSON of a manifest, and checks that each part is within its tensor and its file.
+/// Reads the JSON of a manifest, and checks that each name is that of one tensor, and each part within its tensor and its
+/// file.
 class manifest_reader {
  public:
   explicit manifest_reader(std::string_view json) : reader_(json) {}
@@ -147,12 +192,17 @@ class manifest_reader {
     reader_.end();
     if (!reader_.ok()) return hocket::detail::concat({"byte ", reader_.offset(), ": ", reader_.problem()});
     if (format != manifest_format) return "it is no manifest of a hocket checkpoint";
-    if (version == manifest_version) return {};
+    if (version == manifest_version) return problem_with_names(result);
     return hocket::detail::concat(
         {"it has version ", version, " of the format, and this program reads version ", manifest_version});
   }
 
  private:
+  static std::string problem_with_names(const manifest& of) {
+    const tensor_description* const twice = tensor_index(of).find_twice();
+    return twice == nullptr ? "" : "it has two tensors " + hocket::detail::json_text(twice->name);
+  }
+
   void read_metadata(manifest& result) {
     reader_.object([&](const std::string& key) { result.metadata[key] = reader_.text(); });
   }
@@ -183,9 +233,18 @@ class manifest_reader {
       if (key == "name") result.name = reader_.text();
       else if (key == "dtype") result.type = type();
       else if (key == "shape") result.extents = sizes();
-      else if (key == "parts") reader_.array([&] { result.parts.push_back(part(result, shards)); });
+      else if (key == "parts") reader_.array([&] { result.parts.push_back(part()); });
       else reader_.skip();
     });
+    for (const stored_part& each : result.parts) {  // now, because shape and dtype may follow the parts
+      if (!is_within(each, result, shards))
+        reader_.fail(hocket::detail::concat({"a part of tensor ", hocket::detail::json_text(result.name),
+                                             " is not within the tensor and the file that it names"}));
+      else if (result.bytes_in(each.where) > most_part_bytes)
+        reader_.fail(hocket::detail::concat({"a part of tensor ", hocket::detail::json_text(result.name), " has ",
+                                             result.bytes_in(each.where), " bytes, more than the ", most_part_bytes,
+                                             " that a part may have"}));
+    }
     return result;
   }
 
@@ -195,7 +254,7 @@ class manifest_reader {
     return found.value_or(element_type::u8);
   }
 
-  stored_part part(const tensor_description& of, const std::vector<shard_file>& shards) {
+  stored_part part() {
     stored_part result;
     reader_.object([&](const std::string& key) {
       if (key == "shard") result.shard = reader_.unsigned_integer();
@@ -206,9 +265,6 @@ class manifest_reader {
       else if (key == "first_block") result.first_block = reader_.unsigned_integer();
       else reader_.skip();
     });
-    if (reader_.ok() && !is_within(result, of, shards))
-      reader_.fail(hocket::detail::concat({"a part of tensor ", hocket::detail::json_text(of.name),
-                                           " is not within the tensor and the file that it names"}));
     return result;
   }
 

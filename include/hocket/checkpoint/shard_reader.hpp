@@ -300,20 +300,14 @@ class part_reader {
 
 }  // namespace detail
 
-/// Returns why `held` can't be read from `from`; empty if it can.
-inline std::string why_not_in(const manifest& from, const state_part& held) {
+/// Returns why `held` can't be read from a checkpoint with these tensors; empty if it can.
+inline std::string why_not_in(const tensor_index& from, const state_part& held) {
   using hocket::detail::concat;
   const tensor_description* const found = from.find(held.name);
   if (found == nullptr) return concat({"the checkpoint has no tensor '", held.name, "'"});
-  if (found->type != held.type || found->extents != held.extents) {
-    return concat({"tensor '", held.name, "' is ", name_of(found->type), " ", whole_of(found->extents).text(),
-                   " in the checkpoint, and ", name_of(held.type), " ", whole_of(held.extents).text(), " here"});
-  }
-  std::uint64_t covered = 0;
-  for (const stored_part& each : found->parts) covered += intersection(each.where, held.where).volume();
-  if (covered == held.where.volume()) return {};
-  return concat({"the checkpoint has ", covered, " of the ", held.where.volume(), " elements ", held.where.text(),
-                 " of tensor '", held.name, "'"});
+  if (found->type == held.type && found->extents == held.extents) return {};
+  return concat({"tensor '", held.name, "' is ", name_of(found->type), " ", whole_of(found->extents).text(),
+                 " in the checkpoint, and ", name_of(held.type), " ", whole_of(held.extents).text(), " here"});
 }
 
 namespace detail {
@@ -343,6 +337,12 @@ inline std::vector<needed_part> parts_needed(const manifest& from, std::span<con
   return result;
 }
 
+/// Returns whether the checksums of both follow each other within `most` blocks, so that they can be read at once.
+inline bool checksums_are_close(const reading& before, const needed_part& next, std::uint64_t most) {
+  const std::uint64_t first = before.parts.front().stored->first_block, last = next.stored->first_block;
+  return before.parts.back().stored->first_block <= last && last - first <= most;
+}
+
 /// Joins parts that are adjacent in a file, up to `most_bytes` bytes: so a block that has the end of one and the begin of the
 /// next is read once.
 inline std::vector<reading> readings_of(std::vector<needed_part> parts, std::uint64_t most_bytes) {
@@ -350,7 +350,8 @@ inline std::vector<reading> readings_of(std::vector<needed_part> parts, std::uin
   for (needed_part& each : parts) {
     const bool continues = !result.empty() && result.back().shard() == each.stored->shard &&
                            each.at() >= result.back().end() && each.at() - result.back().end() < block_bytes &&
-                           each.end() - result.back().at() <= most_bytes;
+                           each.end() - result.back().at() <= most_bytes &&
+                           checksums_are_close(result.back(), each, most_bytes);
     if (!continues) result.emplace_back();
     result.back().parts.push_back(std::move(each));
   }
@@ -389,16 +390,11 @@ inline std::vector<std::vector<reading>> plan_reads(const manifest& from,
 /// offset.
 inline failure verify(platform::file_system& files, const std::string& folder, const manifest& from,
                       const std::function<void(std::uint64_t)>& on_progress = {}) {
+  std::string problem = problem_with_parts(from);
+  if (!problem.empty()) return make_failure(errc::corrupted, std::move(problem));
   std::vector<state_part> everything;
-  for (const tensor_description& tensor : from.tensors) {
-    std::uint64_t elements = 0;
-    for (const stored_part& part : tensor.parts) elements += part.where.volume();
-    const std::uint64_t expected = volume_of(tensor.extents).value_or(0);
-    if (elements != expected)
-      return make_failure(errc::corrupted, hocket::detail::concat({"the parts of tensor '", tensor.name, "' have ",
-                                                                   elements, " elements instead of ", expected}));
+  for (const tensor_description& tensor : from.tensors)
     everything.push_back({tensor.name, tensor.type, tensor.extents, whole_of(tensor.extents)});
-  }
   const std::vector<detail::reading> all =
       detail::readings_of(detail::parts_needed(from, std::span(&everything, 1)), most_part_bytes);
   detail::part_reader reader(files, folder, from);

@@ -36,9 +36,6 @@ namespace checkpoint {
 /// Name of the tensor with the checksums in each file.
 inline constexpr std::string_view blocks_tensor = "hocket.crc32c_of_blocks";
 
-/// Most bytes of a part. A reader must verify and read a part's checksums, 4 bytes for each block, to use one block of it.
-inline constexpr std::uint64_t most_part_bytes = std::uint64_t{16} << 20;
-
 /// Limits how many bytes are written per second, so that the program's own use of the storage stays fast.
 class write_rate {
  public:

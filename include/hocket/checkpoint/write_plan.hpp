@@ -5,6 +5,7 @@
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
+#include <hocket/checkpoint/cover.hpp>
 #include <hocket/checkpoint/rectangle.hpp>
 #include <hocket/checkpoint/state.hpp>
 #include <hocket/core/config.hpp>
@@ -134,26 +135,23 @@ class part_census {
 
   static void require_each_element_once(const std::string& name, const tensor_parts& tensor) {
     using hocket::detail::concat;
-    std::uint64_t covered = 0;
-    std::vector<const shared_part*> active;  // parts that may have elements in common with the next, by dimension 0
+    std::vector<const rectangle*> rectangles;
+    std::vector<std::size_t> ranks;
     for (const auto& [where, shared] : tensor.parts) {
-      std::erase_if(active, [&, &here = where](const shared_part* each) {
-        const rectangle& before = each->what->where;
-        return !here.size.empty() && before.begin[0] + before.size[0] <= here.begin[0];
-      });
-      for (const shared_part* const each : active) {
-        const rectangle common = intersection(each->what->where, where);
-        if (common.is_empty()) continue;
-        refuse(name, concat({"elements ", each->what->where.text(), " of rank ", each->holders.front().rank, " and ",
-                             where.text(), " of rank ", shared.holders.front().rank, " have ", common.text(),
-                             " in common: rectangles of ranks must be equal or have no element in common"}));
-      }
-      active.push_back(&shared);
-      covered += where.volume();
+      rectangles.push_back(&where);
+      ranks.push_back(shared.holders.front().rank);
+    }
+    const cover found = cover_of(rectangles);
+    if (found.overlap) {
+      const auto [a, b] = *found.overlap;
+      refuse(name, concat({"elements ", rectangles[a]->text(), " of rank ", ranks[a], " and ", rectangles[b]->text(),
+                           " of rank ", ranks[b], " have ", intersection(*rectangles[a], *rectangles[b]).text(),
+                           " in common: rectangles of ranks must be equal or have no element in common"}));
     }
     const std::uint64_t all = volume_of(tensor.first->extents).value_or(0);
-    if (covered == all) return;
-    refuse(name, concat({"the ranks hold ", covered, " of its ", all, " elements: each element must be on a rank"}));
+    if (found.elements == all) return;
+    refuse(name,
+           concat({"the ranks hold ", found.elements, " of its ", all, " elements: each element must be on a rank"}));
   }
 
   std::map<std::string, tensor_parts> tensors_;
@@ -161,9 +159,9 @@ class part_census {
 
 }  // namespace detail
 
-/// Returns for each rank the ranges that it writes; a tensor without elements is an empty range of one rank. `of_ranks` are the parts of all ranks, without data. Raises
-/// `invalid_argument` if they are not one state: see `state`. Cost: O(n log n) for n parts, unless many of them overlap
-/// in dimension 0.
+/// Returns for each rank the ranges that it writes; a tensor without elements is an empty range of one rank. `of_ranks` are
+/// the parts of all ranks, without data. Raises `invalid_argument` if they are not one state: see `state`. Cost: O(n log n)
+/// for n parts of tensors that are divided along one dimension.
 inline std::vector<std::vector<written_range>> plan_writes(std::span<const std::vector<state_part>> of_ranks) {
   constexpr std::uint64_t least_bytes_to_divide = std::uint64_t{64} << 10;  // below, files and manifest would only grow
   std::vector<std::vector<written_range>> plan(of_ranks.size());
