@@ -15,7 +15,6 @@
 
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
-#include <hocket/core/platform/file_descriptor.hpp>
 #include <hocket/core/platform/file_system.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/observe/metrics_folder.hpp>
@@ -28,7 +27,6 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
