@@ -115,7 +115,7 @@ class tar_indexer {
         "do not: was the file cut?");
   }
 
-  /// Whether a warning says that a name has characters that the locale lacks. The entry has its bytes nevertheless.
+  /// Whether a warning says that a name has characters that the locale lacks. Its bytes are right, too.
   bool is_about_locale() const {
     const char* const reason = ::archive_error_string(archive_.get());
     return reason != nullptr &&

@@ -163,7 +163,7 @@ class histogram {
   histogram(const histogram&) = delete;
   histogram& operator=(const histogram&) = delete;
 
-  /// Counts `value`. The sum has the finite values alone: one other would make it useless for ever, whereas the counts
+  /// Counts `value`. The sum has the finite values alone: one other would make it useless forever, whereas the counts
   /// still show it.
   void record(double value) noexcept {
     const unsigned cell = detail::cell_of_this_thread();
