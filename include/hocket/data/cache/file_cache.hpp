@@ -88,8 +88,7 @@ class file_cache {
     }
     remote_file result;
     if (failure cause = source_.describe(name, result)) raise(std::move(cause));
-    if (result.name.empty())
-      refuse("the source describes '" + name + "' without a name, which distinguishes files");
+    if (result.name.empty()) refuse("the source describes '" + name + "' without a name, which distinguishes files");
     const std::lock_guard lock(mutex_);
     return described_.emplace(name, std::move(result)).first->second;
   }

@@ -175,8 +175,8 @@ class cache_folder {
     std::uint64_t used = 0;
     if (failure cause = sum(entries, used)) return cause;
     result.unavailable = used;
-    // Counts first, so that no file is removed without effect. At most one file is open at a time: there may be more files than
-    // a process may open.
+    // Counts first, so that no file is removed without effect. At most one file is open at a time: there may be more
+    // files than a process may open.
     for (const bool removes : {false, true}) {
       std::uint64_t freed = 0;
       for (const entry& each : entries) {
