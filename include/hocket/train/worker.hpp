@@ -323,7 +323,7 @@ class worker {
     for (const float each : weights_) require_finite("a parameter", static_cast<double>(each));
   }
 
-  /// Raises `invalid_argument` if a number of the step in progress is not finite: no later step could repair it.
+  /// Raises `invalid_argument` if a number of the step in progress is not finite: no later step could correct it.
   void require_finite(const char* what, double value) const {
     if (hocket::detail::is_finite(value)) return;
     const std::string found = hocket::detail::has_nan_bits(value) ? "nan" : four_digits(value);
