@@ -150,6 +150,29 @@ TEST_CASE("parts that are not one state are refused, with the tensor, the elemen
         "tensor 'a': the ranks hold 9 of its 10 elements: each element must be on a rank");
 }
 
+TEST_CASE("names that files can't have are refused, and so is one that a part of another tensor has in files") {
+  const auto refusal_of_name = [](const char* name) -> std::string {
+    float number = 0;
+    state into;
+    try {
+      into.add(name, number);
+      return "";
+    } catch (const hocket::error& cause) {
+      CHECK(cause.code() == hocket::errc::invalid_argument);
+      return cause.cause().reason;
+    }
+  };
+  for (const char* const name : {"w\xff", "\xc3", "a\xed\xa0\x80"})
+    CHECK(hocket_test::contains(refusal_of_name(name), "not UTF-8"));
+  for (const char* const name : {"__metadata__", "hocket.crc32c_of_blocks"})
+    CHECK(hocket_test::contains(refusal_of_name(name), "another meaning"));
+  for (const char* const name : {"", "w[0]", "\u00e9", "__metadata"}) CHECK(refusal_of_name(name) == "");
+
+  CHECK(refusal_of({{whole("w", {8}), whole("w[0:4]", {4})}}) ==
+        "tensor 'w[0:4]': parts of tensor 'w' have such names in files: rename one of them");
+  CHECK(refusal_of({{whole("w", {8}), whole("w[0]", {4}), whole("v[0:4]", {4})}}) == "");
+}
+
 TEST_CASE("a plan for many parts takes time in proportion to their number") {
   std::vector<parts> of_ranks(256);
   for (std::uint64_t r = 0; r < of_ranks.size(); ++r) {

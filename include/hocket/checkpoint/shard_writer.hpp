@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +33,6 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace checkpoint {
-
-/// Name of the tensor with the checksums in each file.
-inline constexpr std::string_view blocks_tensor = "hocket.crc32c_of_blocks";
 
 /// Limits how many bytes are written per second, so that the program's own use of the storage stays fast.
 class write_rate {
@@ -83,6 +81,15 @@ inline failure file_failure(const char* what, const std::string& path, std::uint
 }
 inline failure file_failure(const char* what, const std::string& path, int error_number) {
   return platform::system_failure(hocket::detail::concat({"can't ", what, " '", path, "'"}), error_number);
+}
+
+/// Returns the failure of reading a file. What can't be read is damage, which another checkpoint may not have; unless the
+/// process lacks descriptors or memory, which other checkpoints need as well.
+inline failure read_failure(const char* what, const std::string& path, std::uint64_t offset, int error_number) {
+  failure cause = file_failure(what, path, offset, error_number);
+  const bool is_of_process = error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM;
+  if (!is_of_process) cause.code = make_error_code(errc::corrupted);
+  return cause;
 }
 
 /// Accesses to files of at least so many bytes run on a thread of their own, while the caller computes.

@@ -17,6 +17,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/core/utf8.hpp>
 #include <hocket/shard/tensor_type.hpp>
 
 #include <algorithm>
@@ -24,8 +25,10 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -45,13 +48,25 @@ struct state_part {
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(where.volume()) * bytes_of(type); }
 };
 
-/// **Equal on all ranks:** the type and the extents of each tensor, and `text`. Over all ranks, parts of a tensor have each
-/// element; a rectangle may be on several ranks, which must then hold equal elements, but two different rectangles have no
-/// element in common, unless one is a part with `is_copy`. **Lifetime.** The memory of the parts must outlive the calls that use the state.
+/// Name of the tensor with the checksums in each file.
+inline constexpr std::string_view blocks_tensor = "hocket.crc32c_of_blocks";
+
+/// Returns why a tensor can't have this name; empty if it can. Names are texts of JSON, and keys of safetensors files.
+inline std::string problem_with_name(std::string_view name) {
+  if (!hocket::detail::is_utf8(name)) return "its name is not UTF-8, which files of tensors must have";
+  if (name == "__metadata__" || name == blocks_tensor) return "files of tensors have another meaning for its name";
+  return {};
+}
+
+/// **Equal on all ranks:** the type and the extents of each tensor, and `text`. Names and texts are UTF-8. Over all ranks,
+/// parts of a tensor have each element; a rectangle may be on several ranks, which must then hold equal elements, but two
+/// different rectangles have no element in common, unless one is a part with `is_copy`. **Lifetime.** The memory of the parts
+/// must outlive the calls that use the state.
 class state {
  public:
   /// Adds the part `where` of a tensor; `elements` are its elements, row-major. Raises `invalid_argument` if `where` is not
-  /// within `extents`, or has another number of elements than `elements`.
+  /// within `extents`, or has another number of elements than `elements`; and, as all functions do, if the name is not UTF-8,
+  /// or has another meaning in files: "__metadata__" and "hocket.crc32c_of_blocks".
   template <std::ranges::contiguous_range Elements>
   void add(std::string name, sizes_type extents, rectangle where, Elements&& elements) {
     using T = std::remove_reference_t<std::ranges::range_reference_t<Elements>>;
@@ -68,6 +83,17 @@ class state {
   void add_slice(std::string name, std::uint64_t extent, std::uint64_t first, Elements&& elements) {
     add(std::move(name), {extent}, {{first}, {std::ranges::size(elements)}}, elements);
   }
+
+  /// A state does not keep elements: an array that ends with the statement can't be saved.
+  template <class Elements>
+    requires(!std::ranges::borrowed_range<Elements>)
+  void add(std::string name, sizes_type extents, rectangle where, Elements&& elements) = delete;
+  template <class Elements>
+    requires(std::ranges::contiguous_range<Elements> && !std::ranges::borrowed_range<Elements>)
+  void add(std::string name, Elements&& elements) = delete;
+  template <class Elements>
+    requires(!std::ranges::borrowed_range<Elements>)
+  void add_slice(std::string name, std::uint64_t extent, std::uint64_t first, Elements&& elements) = delete;
 
   /// Adds a part whose type of elements is known at run time.
   void add(state_part part) {
@@ -132,6 +158,8 @@ class state {
   static void require_within(const std::string& name, const sizes_type& extents, const rectangle& where,
                              std::size_t elements) {
     using hocket::detail::concat;
+    std::string problem = problem_with_name(name);
+    if (!problem.empty()) refuse(hocket::detail::to_utf8(name), std::move(problem));
     const std::size_t dimensions = extents.size();
     if (dimensions > most_dimensions) refuse(name, concat({"it has more than ", most_dimensions, " dimensions"}));
     if (where.begin.size() != dimensions || where.size.size() != dimensions)

@@ -47,8 +47,9 @@ class stored_part_adder {
 }  // namespace detail
 
 /// Adds what this rank stores of `parameters`, of type `flat_parameters`, as tensors "parameter/NAME". Copies of a
-/// parameter that do not count in norms (see `parameter::counts_in_norm`) are loaded, but need not be saved. Releases gathered buckets; the
-/// state refers to the memory of `parameters`. Names and sizes of parameters must be equal on the ranks that have them.
+/// parameter that do not count in norms (see `parameter::counts_in_norm`) are loaded, but need not be saved. Releases
+/// gathered buckets; the state refers to the memory of `parameters`. Names and sizes of parameters must be equal on the ranks
+/// that have them.
 template <class Parameters>
 void add_parameters(state& to, Parameters& parameters) {
   parameters.visit_stored(detail::stored_part_adder(to));

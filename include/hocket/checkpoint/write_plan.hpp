@@ -80,7 +80,10 @@ class part_census {
         }
       }
     }
-    for (const auto& [name, tensor] : tensors_) require_each_element_once(name, tensor);
+    for (const auto& [name, tensor] : tensors_) {
+      require_own_name(name);
+      require_each_element_once(name, tensor);
+    }
   }
 
   /// One rank for each tensor without elements.
@@ -131,6 +134,16 @@ class part_census {
     if (!shared.holders.empty() && shared.holders.back().rank == who.rank)
       refuse(part.name, concat({"rank ", who.rank, " has added elements ", part.where.text(), " twice"}));
     shared.holders.push_back(who);
+  }
+
+  /// Parts of tensor "w" have names such as "w[0:4]" in files.
+  void require_own_name(const std::string& name) const {
+    const std::size_t bracket = name.rfind('[');
+    if (bracket == name.npos || !name.ends_with(']') || name.find(':', bracket) == name.npos) return;
+    const std::string other = name.substr(0, bracket);
+    if (!tensors_.contains(other)) return;
+    refuse(name,
+           hocket::detail::concat({"parts of tensor '", other, "' have such names in files: rename one of them"}));
   }
 
   static void require_each_element_once(const std::string& name, const tensor_parts& tensor) {
