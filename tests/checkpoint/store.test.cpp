@@ -8,6 +8,7 @@
 #include "support/text.hpp"
 #include "support/thread_ranks.hpp"
 
+#include <hocket/collective/barrier.hpp>
 #include <hocket/mesh/mesh.hpp>
 #include <hocket/shard/tensor.hpp>
 
@@ -21,10 +22,14 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 namespace {
 
@@ -155,7 +160,10 @@ class watched_files : public file_system {
     bytes_read += count;
     return result;
   }
-  int sync(int file) override { return fails("sync", "") ? error : file_system::sync(file); }
+  int sync(int file) override {
+    const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).string();
+    return fails("sync", path) ? error : file_system::sync(file);
+  }
   int make_folder(const std::string& path) override {
     return fails("make_folder", path) ? error : file_system::make_folder(path);
   }
@@ -220,6 +228,16 @@ TEST_CASE("tensors are saved by their placement, and loaded with another one") {
     me.check(std::ranges::equal(weight.elements(), expected.elements()), "the elements");
   });
 }
+
+template <class Elements>
+concept can_be_added = requires(state to, Elements&& elements) { to.add("w", std::forward<Elements>(elements)); };
+template <class Elements>
+concept part_can_be_added = requires(state to, Elements&& elements) {
+  to.add("w", sizes_type{4}, rectangle{{0}, {4}}, std::forward<Elements>(elements));
+};
+static_assert(can_be_added<std::vector<float>&> && part_can_be_added<std::vector<float>&>);
+static_assert(can_be_added<std::span<float>> && part_can_be_added<std::span<float>>);
+static_assert(!can_be_added<std::vector<float>> && !part_can_be_added<std::vector<float>>, "its elements would end");
 
 TEST_CASE("without a checkpoint, nothing is loaded") {
   const scratch_directory folder;
@@ -337,7 +355,7 @@ TEST_CASE("short writes and reads are continued") {
 TEST_CASE("the last checkpoints and those of every m-th step are kept") {
   const scratch_directory folder;
   save_all(folder.path(), 2, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {.keep = {.last = 2, .every = 4}});
-  CHECK(folder.names() == std::vector<std::string>{"latest", "step-4.0.1", "step-8.0.1", "step-9.0.1"});
+  CHECK(folder.names() == std::vector<std::string>{"latest", "lock", "step-4.0.1", "step-8.0.1", "step-9.0.1"});
   CHECK(read_file(folder.path() + "/latest") == "step-9.0.1\n");
 }
 
@@ -361,6 +379,18 @@ TEST_CASE("a damaged checkpoint is refused with the reason, and the one before i
        "manifest.json': it ends after 300 bytes without its checksum"},
       {"an empty manifest", [](const auto& in) { std::filesystem::resize_file(in + "/manifest.json", 0); },
        "manifest.json': it ends after 0 bytes"},
+      {"a folder instead of the manifest",
+       [](const auto& in) {
+         std::filesystem::remove(in + "/manifest.json");
+         std::filesystem::create_directory(in + "/manifest.json");
+       },
+       "manifest.json' at byte 0: Is a directory"},
+      {"a link in a circle instead of the manifest",
+       [](const auto& in) {
+         std::filesystem::remove(in + "/manifest.json");
+         std::filesystem::create_symlink("manifest.json", in + "/manifest.json");
+       },
+       "manifest.json' at byte 0: Too many levels of symbolic links"},
   };
   for (const damage& each : damages) {
     INFO(each.name);
@@ -380,6 +410,228 @@ TEST_CASE("a damaged checkpoint is refused with the reason, and the one before i
     CHECK(contains(all, "all checkpoints are damaged"));
     CHECK(contains(all, "step-1.0.1"));
   }
+}
+
+TEST_CASE("what only has the name of a checkpoint is none, and neither loading nor saving fails for it") {
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {4});
+  folder.write("step-9.0.1", "a file");
+  std::filesystem::create_symlink("/nowhere/step-8.0.1", folder.path() + "/step-8.0.1");
+  std::filesystem::create_directory(folder.path() + "/step-7.0.1");
+  CHECK(check_load(folder.path(), 3, 4).empty());
+  on_ranks(2, [&](thread_rank& me) {
+    store saved(folder.path(), me.comm());
+    me.check(saved.save(2, sample(me, 5).now) == position{0, 2, 1}, "the position");
+    const auto remaining = saved.not_removed();
+    if (me.rank() != 0) return;
+    me.check(remaining.size() == 1 && contains(remaining[0], "step-9.0.1': Not a directory"), "what remains");
+  });
+  CHECK(check_load(folder.path(), 3, 5).empty());
+  CHECK(std::filesystem::exists(folder.path() + "/step-9.0.1"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/step-7.0.1"));
+}
+
+/// Calls `act` once, before a file with this end of its path is opened.
+class interrupted_files : public file_system {
+ public:
+  interrupted_files(std::string at, std::function<void()> act) : at_(std::move(at)), act_(std::move(act)) {}
+  int open(const std::string& path, hocket::platform::file_use how,
+           hocket::platform::file_descriptor& result) override {
+    if (act_ && path.ends_with(at_)) std::exchange(act_, nullptr)();
+    return file_system::open(path, how, result);
+  }
+
+ private:
+  std::string at_;
+  std::function<void()> act_;
+};
+
+TEST_CASE("a checkpoint that is removed while it is loaded is replaced by the one that has followed") {
+  for (const char* const at : {"step-1.0.1/manifest.json", "step-1.0.1/shard-0-of-1.safetensors"}) {
+    CAPTURE(at);
+    const scratch_directory folder;
+    save_all(folder.path(), 1, {4});
+    interrupted_files files(at, [&] { save_all(folder.path(), 1, {5, 6}, {.keep = {.last = 1}}); });
+    check_load(folder.path(), 1, 6, {.files = &files});
+  }
+}
+
+TEST_CASE("two stores that save in one folder are refused, and the error names who holds it") {
+  const scratch_directory folder;
+  on_ranks(2, [&](thread_rank& me) {
+    sample now(me, 4);
+    store first(folder.path(), me.comm()), second(folder.path(), me.comm());
+    first.save(1, now.now);
+    std::string reason;
+    try {
+      second.save(2, now.now);
+    } catch (const hocket::error& cause) {
+      me.check(cause.code() == errc::system, "the code");
+      reason = cause.cause().reason;
+    }
+    me.check(contains(reason, "another process saves in '" + folder.path() + "': process "), "the folder");
+    me.check(contains(reason, std::to_string(::getpid()) + " on host "), "the process");
+    me.check(second.load_newest(now.now).has_value(), "loading needs no lock");
+    first.save(2, now.now);
+  });
+  CHECK(folder.names() == std::vector<std::string>{"latest", "lock", "step-1.0.1", "step-2.0.1"});
+  save_all(folder.path(), 2, {5});  // the lock ends with the store
+}
+
+TEST_CASE("on a file system without locks, saving works") {
+  struct files_without_locks : file_system {
+    int lock(const std::string&, hocket::platform::file_descriptor&) override { return ENOLCK; }
+  } files;
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {4, 5}, {.files = &files});
+  CHECK(check_load(folder.path(), 2, 5).empty());
+}
+
+TEST_CASE("a save that fails leaves no files, so that the next one has room") {
+  const scratch_directory folder;
+  watched_files files;
+  on_ranks(2, [&](thread_rank& me) {
+    store saved(folder.path(), me.comm(), {.files = &files});
+    saved.save(1, sample(me, 4).now);
+    hocket::barrier(me.comm());
+    for (const char* const call : {"write", "sync", "rename"}) {
+      if (me.rank() == 0) files.failing_call = call;
+      if (me.rank() == 0) files.error = ENOSPC;
+      hocket::barrier(me.comm());
+      bool has_failed = false;
+      try {
+        saved.save(2, sample(me, 5).now);
+      } catch (const hocket::error&) {
+        has_failed = true;
+      }
+      me.check(has_failed, call);
+      me.check(!std::filesystem::exists(folder.path() + "/step-2.0.1"), "the files");
+      hocket::barrier(me.comm());
+    }
+    if (me.rank() == 0) files.failing_call = "none";
+    hocket::barrier(me.comm());
+    saved.save(2, sample(me, 6).now);
+  });
+  CHECK(check_load(folder.path(), 3, 6).empty());
+}
+
+TEST_CASE("an old checkpoint that can't be removed is reported, and every save works") {
+  const scratch_directory folder;
+  on_ranks(2, [&](thread_rank& me) {
+    store saved(folder.path(), me.comm(), {.keep = {.last = 1}});
+    saved.save(1, sample(me, 1).now);
+    if (me.rank() == 0) std::filesystem::create_directory(folder.path() + "/step-1.0.1/notes");
+    for (std::uint32_t step = 2; step < 5; ++step) {
+      saved.save(step, sample(me, step).now);
+      const auto remaining = saved.not_removed();
+      me.check(remaining.size() == (me.rank() == 0 ? 1U : 0U), "one remains");
+      if (!remaining.empty()) me.check(contains(remaining[0], "step-1.0.1/notes"), remaining[0]);
+    }
+  });
+  CHECK(check_load(folder.path(), 2, 4).empty());
+  CHECK(folder.names() == std::vector<std::string>{"latest", "lock", "step-1.0.1", "step-4.0.1"});
+}
+
+TEST_CASE("after the last epoch or attempt that there is, a save is refused") {
+  const scratch_directory folder;
+  const auto error_of_step = [&](std::uint64_t step) {
+    return error_on(2, errc::invalid_argument,
+                    [&](thread_rank& me) { store(folder.path(), me.comm()).save(step, sample(me, 5).now); });
+  };
+  save_all(folder.path(), 1, {4});
+  folder.write("step-9.0.18446744073709551615", "a file, which is not removed");
+  CHECK(contains(error_of_step(9), "has the last attempt that there is: save to another folder"));
+  std::filesystem::rename(folder.path() + "/step-1.0.1", folder.path() + "/step-5.18446744073709551615.1");
+  CHECK(contains(error_of_step(4), "has the last epoch that there is: save to another folder"));
+}
+
+TEST_CASE("a text that is not UTF-8 is refused on all ranks") {
+  const scratch_directory folder;
+  for (const auto& [key, value] : {std::pair("k", "\xff"), std::pair("\xff", "v")}) {
+    const std::string text = error_on(2, errc::invalid_argument, [&, k = key, v = value](thread_rank& me) {
+      state now;
+      now.text[k] = v;
+      store(folder.path(), me.comm()).save(1, now);
+    });
+    CHECK(contains(text, "is not UTF-8"));
+  }
+}
+
+TEST_CASE("an exception that is not hocket's, in the thread of an asynchronous save, is its failure") {
+  struct files_without_memory : file_system {
+    int rename_to_new(const std::string&, const std::string&) override { throw std::bad_alloc(); }
+  } files;
+  const scratch_directory folder;
+  const std::string text = error_on(2, errc::out_of_memory, [&](thread_rank& me) {
+    store saved(folder.path(), me.comm(), {.files = &files});
+    sample now(me, 5);
+    saved.save_async(9, now.now);
+    saved.wait();
+  });
+  CHECK(contains(text, "there is no memory"));
+}
+
+/// Lets the host of each rank but the first have a folder of its own.
+class unshared_files : public file_system {
+ public:
+  unshared_files(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
+  int open(const std::string& path, hocket::platform::file_use how,
+           hocket::platform::file_descriptor& result) override {
+    return file_system::open(path.starts_with(from_) ? to_ + path.substr(from_.size()) : path, how, result);
+  }
+
+ private:
+  std::string from_, to_;
+};
+
+TEST_CASE("a folder that another host does not have is an error that names both hosts") {
+  const scratch_directory folder, other;
+  const std::string text = error_on(2, errc::system, [&](thread_rank& me) {
+    unshared_files files(folder.path(), me.rank() == 0 ? folder.path() : other.path());
+    store(folder.path(), me.comm(), {.files = &files}).save(1, sample(me, 4).now);
+  });
+  INFO(text);
+  CHECK(contains(text, "rank 0 on host "));
+  CHECK(contains(text, "has made the folder '" + folder.path() + "/step-1.0.1', but rank 1 on host "));
+  CHECK(contains(text, "must be one that all hosts share"));
+}
+
+/// Counts the descriptors of this process that are open.
+class counted_files : public file_system {
+ public:
+  int read(int file, std::span<std::byte> bytes, std::uint64_t offset, std::size_t& count) override {
+    const std::filesystem::directory_iterator opened("/proc/self/fd"), end;
+    most_open = std::max(most_open, static_cast<std::size_t>(std::distance(opened, end)));
+    return file_system::read(file, bytes, offset, count);
+  }
+
+  std::size_t most_open = 0;
+};
+
+TEST_CASE("a reader of many files has few of them open") {
+  const scratch_directory folder;
+  file_system files;
+  manifest all;
+  constexpr std::uint64_t shards = 200;
+  std::vector<std::uint32_t> elements(shards);
+  hocket::checkpoint::detail::write_buffers buffers;
+  write_rate rate;
+  for (std::uint64_t i = 0; i < shards; ++i) {
+    elements[i] = static_cast<std::uint32_t>(i * i);
+    const state_part held{"w", element_type::u32, {shards}, {{i}, {1}}};
+    const std::vector<source_part> parts{{&held, held.where, std::as_bytes(std::span(&elements[i], 1))}};
+    manifest one;
+    REQUIRE_FALSE(write_shard(files, folder.path(), "shard " + std::to_string(i), parts, rate, buffers, one));
+    one.tensors[0].parts[0].shard = i;
+    all.shards.push_back(one.shards[0]);
+    if (i == 0) all.tensors = one.tensors;
+    else all.tensors[0].parts.push_back(one.tensors[0].parts[0]);
+  }
+  counted_files counted;
+  const std::filesystem::directory_iterator opened("/proc/self/fd"), end;
+  const auto before = static_cast<std::size_t>(std::distance(opened, end));
+  CHECK(verify(counted, folder.path(), all).message() == hocket::failure().message());
+  CHECK(counted.most_open <= before + 70);
 }
 
 TEST_CASE("after a rollback, new checkpoints are newer than the damaged one, and no file of it is changed") {
@@ -412,7 +664,7 @@ TEST_CASE("whatever was loaded, a new checkpoint is the newest") {
     me.check(at == position{2, 1, 1}, "a new epoch");
   });
   CHECK(check_load(folder.path(), 3, 9).empty());
-  CHECK(folder.names() == std::vector<std::string>{"latest", "step-1.2.1", "step-4.1.1"});
+  CHECK(folder.names() == std::vector<std::string>{"latest", "lock", "step-1.2.1", "step-4.1.1"});
 }
 
 TEST_CASE("the error of a damaged checkpoint that is loaded by its position names it alone") {
@@ -436,7 +688,8 @@ TEST_CASE("errors of the system name the call, the file and the reason, and earl
   };
   const cause causes[] = {
       {"write", "", ENOSPC, "No space left on device"},
-      {"sync", "", EIO, "Input/output error"},
+      {"sync", "shard-1", EIO, "Input/output error"},
+      {"sync", "step-2.0.1", EIO, "Input/output error"},
       {"open", "shard-1", EACCES, "shard-1-of-2.safetensors'"},
       {"open", "manifest.new", EROFS, "Read-only file system"},
       {"make_folder", "step-2", EROFS, "can't make the folder"},
@@ -531,6 +784,7 @@ TEST_CASE("an asynchronous save has the state of its call, and its failure surfa
 
   watched_files files;
   files.failing_call = "sync";
+  files.failing_path = "shard";
   files.error = EIO;
   const auto fails_in = [&](const std::function<void(store&, sample&)>& next) {
     return error_on(2, errc::system, [&](thread_rank& me) {

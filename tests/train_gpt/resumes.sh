@@ -32,7 +32,7 @@ for loss_scale in 0 1024; do
   ! train --loss-scale $loss_scale "${mesh[@]}" --checkpoint "$folder/kept" --checkpoint-every 3 --fail-in-step 8 ||
     complain "a rank failed: the exit status is 0"
   [ "$(cat "$folder/kept/latest")" = step-6.0.1 ] || complain "the latest checkpoint is not that of step 6"
-  [ "$(ls "$folder/kept" | xargs)" = "latest step-3.0.1 step-6.0.1 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
+  [ "$(ls "$folder/kept" | xargs)" = "latest lock step-3.0.1 step-6.0.1 step-notes" ] || complain "unexpected checkpoints: $(ls "$folder/kept")"
   [ "$(ls "$folder/kept/step-6.0.1" | xargs)" = "manifest.json shard-0-of-4.safetensors shard-1-of-4.safetensors shard-2-of-4.safetensors shard-3-of-4.safetensors" ] ||
     complain "not four shards: $(ls "$folder/kept/step-6.0.1")"
   [ -e "$folder/kept/step-notes/mine" ] || complain "a folder that is not a checkpoint was removed"

@@ -6,6 +6,8 @@
 ///     FOLDER/step-200.0.1/manifest.json               written last: without it, the folder is no checkpoint
 ///     FOLDER/step-200.0.1/shard-0-of-4.safetensors
 ///
+///     FOLDER/lock                                     locked by the process that saves, and its name
+///
 /// A checkpoint's name is its step, epoch and attempt. A save never touches the files of a valid checkpoint. What must be
 /// durable before what: the files before the manifest's bytes have its name, and a manifest's new name before any file of
 /// that checkpoint is removed.
@@ -24,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,7 +68,7 @@ struct retention {
   std::uint64_t every = 0;  ///< and those whose step is a multiple of this; 0: no others
 };
 
-/// One process at a time may change a folder: rank 0.
+/// One process at a time may change a folder: rank 0, after `lock`. Any number may read it.
 class folder {
  public:
   folder(platform::file_system& files, std::string path) : files_(files), path_(std::move(path)) {}
@@ -73,14 +76,18 @@ class folder {
   const std::string& path() const noexcept { return path_; }
   std::string path_of(const position& at) const { return path_ + '/' + name_of(at); }
 
-  /// Makes a new folder for a checkpoint of a step, and the folder of all checkpoints if there is none. Its position is after
-  /// those of all valid checkpoints: where the program has gone back to an earlier step, a new epoch begins.
+  /// Makes a new folder for a checkpoint of a step, after `lock`. Its position is after those of all valid checkpoints: where the program has gone back to an earlier step, a new epoch begins. Removes first
+  /// what saves have left that ended early, because the storage may have no room for both.
   failure begin(std::uint64_t step, position& result) {
-    if (failure cause = make()) return cause;
+    std::vector<std::string> ignored;  // whatever remains, this save has a name of its own
+    if (failure cause = remove_invalid(ignored)) return cause;
     std::vector<position> valid;
     if (failure cause = find_valid(valid)) return cause;
     result = {0, step, 0};
-    if (!valid.empty()) result.epoch = valid.front().epoch + (step <= valid.front().step ? 1 : 0);
+    const bool goes_back = !valid.empty() && step <= valid.front().step;
+    if (!valid.empty()) result.epoch = valid.front().epoch;
+    if (goes_back && result.epoch == UINT64_MAX) return no_later(valid.front(), "epoch");
+    result.epoch += goes_back ? 1 : 0;
     std::vector<std::string> names;
     if (failure cause = list(path_, names)) return cause;
     for (const std::string& name : names) {
@@ -88,9 +95,36 @@ class folder {
       if (found && found->epoch == result.epoch && found->step == step)
         result.attempt = std::max(result.attempt, found->attempt);
     }
+    if (result.attempt == UINT64_MAX) return no_later(result, "attempt");
     ++result.attempt;
     const int error = files_.make_folder(path_of(result));
     return error == 0 ? failure() : detail::file_failure("make the folder", path_of(result), error);
+  }
+
+  /// Makes this process, which `self` names, the only one that saves, until this object is destroyed. Makes the folder of
+  /// all checkpoints if there is none. Where the file system has no locks, it does nothing more.
+  failure lock(const std::string& self) {
+    if (failure cause = make()) return cause;
+    if (lock_.get() >= 0) return {};
+    const std::string path = path_ + "/lock";
+    platform::file_descriptor opened;
+    const int error = files_.lock(path, opened);
+    if (error == EWOULDBLOCK) return locked_by_another(opened.get());
+    const bool has_no_locks = error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP;
+    if (has_no_locks) return {};
+    if (error != 0) return detail::file_failure("lock", path, error);
+    lock_ = std::move(opened);
+    std::string name = self.substr(0, most_name_bytes - 1);
+    name.resize(most_name_bytes, '\n');  // over the whole name of the process before
+    std::size_t ignored = 0;
+    files_.write(lock_.get(), std::as_bytes(std::span(name)), 0, ignored);
+    return {};
+  }
+
+  /// Returns whether this process finds the folder of a checkpoint.
+  bool has(const position& at) const {
+    platform::file_descriptor opened;
+    return files_.open(path_of(at), platform::file_use::folder, opened) != ENOENT;
   }
 
   /// Makes the entries of a checkpoint's folder durable: each process that has written a file there does so.
@@ -113,19 +147,20 @@ class folder {
     return {};
   }
 
-  /// Sets `result` to the positions of the checkpoints that have a manifest, newest first.
+  /// Sets `result` to the positions of the checkpoints that have a manifest, newest first; none if there is no folder. A
+  /// manifest that can't be opened counts as one: `read` returns the reason.
   failure find_valid(std::vector<position>& result) const {
-    result.clear();
-    std::vector<std::string> names;
-    if (failure cause = list(path_, names)) return cause;
-    for (const std::string& name : names) {
-      const auto at = position_named(name);
-      bool is_valid = false;
-      if (!at) continue;
-      if (failure cause = find_manifest(*at, is_valid)) return cause;
-      if (is_valid) result.push_back(*at);
-    }
-    std::sort(result.begin(), result.end(), std::greater<>());
+    std::vector<position> all, again;
+    if (failure cause = find_all(again)) return cause;
+    do {
+      all = std::exchange(again, {});
+      result.clear();
+      std::copy_if(all.begin(), all.end(), std::back_inserter(result),
+                   [&](const position& at) { return may_have_manifest(at); });
+      if (result.size() == all.size()) break;
+      // Another process may have removed one after the list was made, and saved another before.
+      if (failure cause = find_all(again)) return cause;
+    } while (again != all);
     return {};
   }
 
@@ -140,46 +175,81 @@ class folder {
     return make_failure(errc::corrupted, hocket::detail::concat({"'", path, "': ", problem}));
   }
 
-  /// Makes the checkpoints invalid that `rule` does not keep. Their files remain.
-  failure retire(const retention& rule) {
+  /// Makes the checkpoints invalid that `rule` does not keep. Their files remain. Adds the reasons to `remaining` why some
+  /// can't be made invalid.
+  failure retire(const retention& rule, std::vector<std::string>& remaining) {
     std::vector<position> all;
     if (failure cause = find_valid(all)) return cause;
     for (std::size_t i = std::max<std::size_t>(1, rule.last); i < all.size(); ++i) {
       if (rule.every != 0 && all[i].step % rule.every == 0) continue;
-      if (failure cause = invalidate(all[i])) return cause;
+      if (failure cause = invalidate(all[i])) remaining.push_back(std::move(cause.reason));
     }
     return {};
   }
 
-  /// Removes folders of checkpoints before `newest` that are not valid, or never were.
-  failure remove_invalid_before(const position& newest) {
-    std::vector<std::string> names;
-    if (failure cause = list(path_, names)) return cause;
-    for (const std::string& name : names) {
-      const auto at = position_named(name);
-      if (!at || *at > newest) continue;
-      bool is_valid = false;
-      if (failure cause = find_manifest(*at, is_valid)) return cause;
-      if (is_valid) continue;
-      if (failure cause = remove(path_of(*at))) return cause;
+  /// Removes folders of checkpoints that are not valid, or never were. Adds the reasons to `remaining` why some can't be
+  /// removed: that is no failure of a save.
+  failure remove_invalid(std::vector<std::string>& remaining) {
+    std::vector<position> all;
+    if (failure cause = find_all(all)) return cause;
+    for (const position& at : all) {
+      if (may_have_manifest(at)) continue;
+      if (failure cause = remove(path_of(at))) remaining.push_back(std::move(cause.reason));
     }
     return {};
+  }
+
+  /// Removes what a save that has failed has written. What can't be removed remains for the next `begin`.
+  void abandon(const position& at) {
+    if (!may_have_manifest(at)) static_cast<void>(remove(path_of(at)));
   }
 
   static constexpr const char* manifest_name = "manifest.json";
 
  private:
+  static constexpr std::size_t most_name_bytes = 256;
+  static constexpr const char* removed_name = "manifest.removed";  ///< of the manifest of a checkpoint that is not kept
+
+  failure locked_by_another(int file) {
+    std::string name(most_name_bytes, '\n');
+    std::size_t count = 0;
+    files_.read(file, std::as_writable_bytes(std::span(name)), 0, count);
+    name.resize(std::min(name.find('\n'), count));
+    return make_failure(errc::system,
+                        hocket::detail::concat(
+                            {"another process saves in '", path_, "'", name.empty() ? "" : ": ", name,
+                             ". End it, or save to another folder; a store holds the folder from its first save on"}));
+  }
+
   failure list(const std::string& path, std::vector<std::string>& names) const {
     const int error = files_.list(path, names);
     return error == 0 ? failure() : detail::file_failure("list the folder", path, error);
   }
 
-  /// An error must not look like a missing manifest, because a checkpoint without one is removed.
-  failure find_manifest(const position& at, bool& is_there) const {
+  static failure no_later(const position& newest, const char* what) {
+    return make_failure(errc::invalid_argument, hocket::detail::concat({"'", name_of(newest), "' has the last ", what,
+                                                                        " that there is: save to another folder"}));
+  }
+
+  /// Adds the positions that names of the folder state, newest first, whatever they are names of; none if there is no folder.
+  failure find_all(std::vector<position>& result) const {
     std::vector<std::string> names;
-    if (failure cause = list(path_of(at), names)) return cause;
-    is_there = std::find(names.begin(), names.end(), manifest_name) != names.end();
+    const int error = files_.list(path_, names);
+    if (error == ENOENT) return {};
+    if (error != 0) return detail::file_failure("list the folder", path_, error);
+    for (const std::string& name : names) {
+      if (const auto at = position_named(name)) result.push_back(*at);
+    }
+    std::sort(result.begin(), result.end(), std::greater<>());
     return {};
+  }
+
+  /// One call, because another process may remove the checkpoint. Other errors must not look like a missing manifest,
+  /// because a folder without one is removed.
+  bool may_have_manifest(const position& at) const {
+    platform::file_descriptor opened;
+    const int error = files_.open(path_of(at) + '/' + manifest_name, platform::file_use::read, opened);
+    return error != ENOENT && error != ENOTDIR;
   }
 
   /// Also a folder that exists may have an entry that is not durable: its maker may have ended before it synced the parent.
@@ -242,7 +312,7 @@ class folder {
     std::uint64_t bytes = 0;
     int error = files_.open(path, platform::file_use::read, opened);
     if (error == 0) error = files_.size_of(opened.get(), bytes);
-    if (error != 0) return detail::file_failure("open", path, error);
+    if (error != 0) return detail::read_failure("open", path, 0, error);
     if (bytes > most_manifest_bytes)
       return make_failure(errc::corrupted, hocket::detail::concat(
                                                {"'", path, "' has ", bytes, " bytes, more than a manifest may have"}));
@@ -251,7 +321,7 @@ class folder {
     while (filled < text.size()) {
       std::size_t count = 0;
       error = files_.read(opened.get(), std::as_writable_bytes(std::span(text).subspan(filled)), filled, count);
-      if (error != 0) return detail::file_failure("read", path, filled, error);
+      if (error != 0) return detail::read_failure("read", path, filled, error);
       if (count == 0) break;
       filled += count;
     }
@@ -265,18 +335,22 @@ class folder {
     if (!write_text(path + ".new", name_of(at) + '\n', false)) files_.rename(path + ".new", path);
   }
 
-  /// After this, the checkpoint is not valid, also after a crash.
+  /// After this, the checkpoint is not valid; after a crash, it may be so again, and whole.
   failure invalidate(const position& at) {
     const std::string in = path_of(at);
     const std::string path = in + '/' + manifest_name;
-    const int error = files_.rename(path, in + "/manifest.removed");
-    if (error != 0) return detail::file_failure("rename", path, error);
-    return sync_folder(in);
+    const int error = files_.rename(path, in + '/' + removed_name);
+    return error == 0 ? failure() : detail::file_failure("rename", path, error);
   }
 
   failure remove(const std::string& in) {
     std::vector<std::string> names;
-    if (failure cause = list(in, names)) return cause;
+    const int problem = files_.list(in, names);
+    if (problem != 0) return problem == ENOENT ? failure() : detail::file_failure("list the folder", in, problem);
+    // The manifest must not come back after a crash, without its files.
+    if (std::find(names.begin(), names.end(), removed_name) != names.end()) {
+      if (failure cause = sync_folder(in)) return cause;
+    }
     for (const std::string& name : names) {
       const int error = files_.remove(in + '/' + name);
       if (error != 0 && error != ENOENT) return detail::file_failure("remove", in + '/' + name, error);
@@ -287,6 +361,7 @@ class folder {
 
   platform::file_system& files_;
   const std::string path_;
+  platform::file_descriptor lock_;
   bool has_durable_entry_ = false;  ///< the folder itself, in its parent
 };
 

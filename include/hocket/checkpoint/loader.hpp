@@ -18,7 +18,6 @@
 #include <hocket/core/text.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,16 +47,17 @@ class loader {
 
   /// Loads the newest checkpoint that is not damaged. `found` is empty if there is none.
   failure load_newest(state& into, std::optional<loaded_checkpoint>& found) {
-    std::vector<position> candidates;
-    failure cause;
-    if (is_first()) cause = outcome_of([&] { return find_candidates(candidates); });
-    return load_first(candidates, std::move(cause), into, found);
+    return load_first([this](const auto& tried, auto& next) { return find_newest(tried, next); }, into, found);
   }
 
   /// Loads the checkpoint of this position, or fails.
   failure load(const position& at, state& into) {
     std::optional<loaded_checkpoint> found;
-    return load_first({at}, {}, into, found);
+    const auto choose = [&](const auto& tried, auto& next) {
+      if (tried.empty()) next = at;
+      return failure();
+    };
+    return load_first(choose, into, found);
   }
 
  private:
@@ -88,37 +88,53 @@ class loader {
     return result;
   }
 
-  /// Loads the first of rank 0's candidates that is not damaged. `cause` is a failure before, of rank 0.
-  failure load_first(const std::vector<position>& candidates, failure cause, state& into,
-                     std::optional<loaded_checkpoint>& found) {
+  /// A checkpoint that is damaged, and why.
+  struct refusal {
+    position at;
+    std::string reason;
+  };
+
+  /// Loads the first checkpoint that is not damaged of those that rank 0 chooses by `choose(refused before, next)`, which
+  /// leaves `next` empty if none is left.
+  template <class Choose>
+  failure load_first(Choose choose, state& into, std::optional<loaded_checkpoint>& found) {
     const std::vector<std::vector<state_part>> of_host = parts_of_host(into.parts());
-    loaded_checkpoint result;
-    for (std::size_t i = 0;; ++i) {
-      offer next =
-          make_offer(i < candidates.size() ? std::optional(candidates[i]) : std::nullopt, std::exchange(cause, {}));
+    std::vector<refusal> refused;  // positions on rank 0 only
+    for (;;) {
+      std::optional<position> at;
+      failure cause;
+      if (is_first()) cause = outcome_of([&] { return choose(refused, at); });
+      offer next = make_offer(at, std::move(cause));
       failure first = std::move(next.cause);
       if (!first && next.none_left) break;
       if (!first) first = agreed_of_all(ranks_, outcome_of([&] { return read(next.from, into, of_host); }));
       if (!first) {
         into.text = next.from.metadata;
-        result.at = next.from.at;
-        found = std::move(result);
+        found = loaded_checkpoint{next.from.at, {}};
+        for (refusal& each : refused) found->refused.push_back(std::move(each.reason));
         return {};
       }
       if (first.code != errc::corrupted) return first;
-      result.refused.push_back(first.reason);
+      refused.push_back({at.value_or(position()), first.reason});
     }
-    if (result.refused.empty()) return {};
-    std::string reason = result.refused.size() > 1 ? "all checkpoints are damaged; " : "";
-    for (const std::string& each : result.refused)
-      hocket::detail::append(reason, {&each == result.refused.data() ? "" : "; ", each});
+    if (refused.empty()) return {};
+    std::string reason = refused.size() > 1 ? "all checkpoints are damaged; " : "";
+    for (const refusal& each : refused)
+      hocket::detail::append(reason, {&each == refused.data() ? "" : "; ", each.reason});
     return make_failure(errc::corrupted, std::move(reason));
   }
 
-  failure find_candidates(std::vector<position>& candidates) {
-    const failure cause = folder_.find_valid(candidates);
-    std::vector<std::string> ignored;
-    return files_.list(folder_.path(), ignored) == ENOENT ? failure() : cause;
+  /// Finds the newest checkpoint that was not refused. Lists the folder each time: another process may have saved a newer one,
+  /// and removed the one that was refused.
+  failure find_newest(const std::vector<refusal>& refused, std::optional<position>& result) {
+    std::vector<position> all;
+    if (failure cause = folder_.find_valid(all)) return cause;
+    const auto is_new = [&](const position& at) {
+      return std::none_of(refused.begin(), refused.end(), [&](const refusal& each) { return each.at == at; });
+    };
+    const auto found = std::find_if(all.begin(), all.end(), is_new);
+    if (found != all.end()) result = *found;
+    return {};
   }
 
   std::vector<std::vector<state_part>> parts_of_host(const std::vector<state_part>& own) {

@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -33,7 +35,8 @@ inline failure decode_outcome(bootstrap::detail::blob_reader& reader) {
   return code == 0 ? failure() : make_failure(static_cast<errc>(code), std::move(reason));
 }
 
-/// Calls `act` and returns its failure, also if it throws one.
+/// Calls `act` and returns its failure, also if it throws one, or another exception: an exception would end the process
+/// where `act` runs on a thread of its own, and leave the other ranks waiting.
 template <class Act>
 failure outcome_of(Act act) {
 #if HOCKET_HAS_EXCEPTIONS
@@ -41,6 +44,10 @@ failure outcome_of(Act act) {
     return act();
   } catch (const error& cause) {
     return cause.cause();
+  } catch (const std::bad_alloc&) {
+    return make_failure(errc::out_of_memory, "there is no memory for what a checkpoint needs");
+  } catch (const std::exception& cause) {
+    return make_failure(errc::system, cause.what());
   }
 #else
   return act();

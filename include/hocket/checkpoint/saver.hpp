@@ -17,6 +17,7 @@
 #include <hocket/core/platform/file_system.hpp>
 #include <hocket/core/platform/process.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/core/utf8.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -61,20 +62,26 @@ class saver {
             errc::mismatch,
             hocket::detail::concat({"rank ", r, " has other texts than rank 0: they must be equal on all ranks"}));
     }
-    if (!cause && is_first()) cause = end_removal();
-    if (!cause && is_first()) cause = outcome_of([&] { return folder_.begin(step, result.at); });
+    if (!cause && is_first()) cause = problem_with_text(what.text);
+    if (is_first()) end_removal();
+    if (!cause && is_first()) cause = outcome_of([&] { return begin_folder(step, result.at); });
     bootstrap::blob decided = encode_outcome(cause);
     bootstrap::detail::append_integer(decided, static_cast<std::uint8_t>(must_plan));
     for (const std::uint64_t each : {result.at.epoch, result.at.step, result.at.attempt})
       bootstrap::detail::append_integer(decided, each);
+    bootstrap::detail::append_bytes(decided, bootstrap::text_bytes(self_text()));
     decided = ranks_->broadcast(decided);
     bootstrap::detail::blob_reader reader(decided);
     if (failure first = decode_outcome(reader)) return first;
     must_plan = reader.integer<std::uint8_t>() != 0;
     for (std::uint64_t* const each : {&result.at.epoch, &result.at.step, &result.at.attempt})
       *each = reader.integer<std::uint64_t>();
+    first_text_ = reader.rest_as_text();
     if (must_plan) {
-      if (failure first = plan(parts)) return first;
+      if (failure first = plan(parts)) {
+        if (is_first()) folder_.abandon(result.at);
+        return first;
+      }
       planned_parts_ = std::move(parts);
     }
     result.ranges = planned_ranges_;
@@ -88,6 +95,7 @@ class saver {
     manifest mine;
     failure cause = outcome_of([&]() -> failure {
       if (parts.empty()) return {};
+      if (!folder_.has(at)) return not_shared(at);
       const std::string name = hocket::detail::concat({"shard-", ranks.rank(), "-of-", ranks.size(), ".safetensors"});
       if (failure first = write_shard(files_, folder_.path_of(at), name, parts, rate, buffers_, mine)) return first;
       return folder_.sync_entries(at);
@@ -97,14 +105,33 @@ class saver {
     const auto reports = ranks.gather(report);
     cause = {};
     if (is_first()) cause = outcome_of([&] { return commit(at, text, reports); });
+    if (is_first() && cause) folder_.abandon(at);  // all ranks have reported, so none writes any more
     return agreed(ranks, cause);
+  }
+
+  /// Returns why old checkpoints, or what saves that have failed have left, could not be removed: on rank 0. Waits until
+  /// the removal has ended.
+  const std::vector<std::string>& not_removed() {
+    end_removal();
+    return not_removed_;
   }
 
  private:
   bool is_first() const noexcept { return ranks_->rank() == 0; }
 
-  /// Waits until the files of the checkpoints that the save before has retired are removed.
-  failure end_removal() { return removing_.valid() ? removing_.get() : failure(); }
+  /// Waits until the files of the checkpoints that the save before has retired are removed. What remains is no failure of
+  /// the next save: `not_removed` states it.
+  void end_removal() {
+    if (removing_.valid()) not_removed_ = removing_.get();
+  }
+
+  /// Returns what can't be removed, each with the reason. Throws nothing, because it runs on a thread of its own.
+  std::vector<std::string> remove_invalid() {
+    std::vector<std::string> remaining;
+    const failure cause = outcome_of([&] { return folder_.remove_invalid(remaining); });
+    if (cause) remaining.push_back(cause.reason);
+    return remaining;
+  }
 
   static std::uint64_t hash_of(const std::map<std::string, std::string>& text) {
     bootstrap::blob all;
@@ -115,6 +142,30 @@ class saver {
       }
     }
     return hocket::detail::checksum(all);
+  }
+
+  failure begin_folder(std::uint64_t step, position& result) {
+    const std::string self =
+        hocket::detail::concat({"process ", platform::process_number(), " on host ", platform::host_name()});
+    failure cause = folder_.lock(self);
+    return cause ? cause : folder_.begin(step, result);
+  }
+
+  failure not_shared(const position& at) const {
+    return make_failure(
+        errc::system,
+        hocket::detail::concat({first_text_, " has made the folder '", folder_.path_of(at), "', but ", self_text(),
+                                " does not find it: the folder of ", "checkpoints must be one that all hosts share"}));
+  }
+
+  static failure problem_with_text(const std::map<std::string, std::string>& text) {
+    for (const auto& [key, value] : text) {
+      if (hocket::detail::is_utf8(key) && hocket::detail::is_utf8(value)) continue;
+      return make_failure(errc::invalid_argument,
+                          hocket::detail::concat({"the text '", hocket::detail::to_utf8(key),
+                                                  "' of the state, or its name, is not UTF-8"}));
+    }
+    return {};
   }
 
   failure plan(const bootstrap::blob& parts) {
@@ -187,9 +238,14 @@ class saver {
       }
     }
     if (failure cause = folder_.commit(all, writers, self_text())) return cause;
-    if (failure cause = folder_.retire(keep_)) return cause;
-    removing_ = std::async(std::launch::async | std::launch::deferred,
-                           [this, at] { return outcome_of([&] { return folder_.remove_invalid_before(at); }); });
+    not_removed_.clear();
+    const failure not_retired = folder_.retire(keep_, not_removed_);
+    if (not_retired) not_removed_.push_back(not_retired.reason);
+    removing_ = std::async(std::launch::async | std::launch::deferred, [this, before = not_removed_]() mutable {
+      std::vector<std::string> remaining = remove_invalid();
+      before.insert(before.end(), remaining.begin(), remaining.end());
+      return std::move(before);
+    });
     return {};
   }
 
@@ -200,7 +256,10 @@ class saver {
   write_buffers buffers_;
   bootstrap::blob planned_parts_;
   std::vector<written_range> planned_ranges_;
-  std::future<failure> removing_;  ///< by rank 0, while the program continues; last member, so that it ends first
+  std::string first_text_;  ///< rank 0 and its host
+  std::vector<std::string> not_removed_;
+  std::future<std::vector<std::string>>
+      removing_;  ///< by rank 0, while the program continues; last member, so that it ends first
 };
 
 }  // namespace detail

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,6 +24,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -179,6 +179,8 @@ class part_reader {
                                         static_cast<std::size_t>(of.bytes()));
   }
 
+  static constexpr std::size_t most_open = 64;  ///< processes may have 1024 descriptors, and a checkpoint more files
+
   void start_next() {
     slot& to = slots_[started_ % slots_.size()];
     to.what = &all_[started_++];
@@ -216,16 +218,18 @@ class part_reader {
     return read_into(to.checksums, shard, 0, (end - to.first_block) * size);
   }
 
-  /// A file that is missing or can't be read is damage, which another checkpoint may not have.
-  static failure read_failure(const char* what, const std::string& path, std::uint64_t at, int error) {
-    failure cause = file_failure(what, path, at, error);
-    if (error == ENOENT || error == EIO) cause.code = make_error_code(errc::corrupted);
-    return cause;
-  }
-
   std::string path_of(std::size_t shard) const { return folder_ + '/' + from_.shards[shard].file; }
 
+  /// Opens a file, and closes the one whose last use is the longest ago if many are open. The readings in progress use the
+  /// last ones.
   failure open(std::size_t shard) {
+    static_assert(most_open > std::tuple_size_v<decltype(slots_)>);
+    std::erase(by_use_, shard);
+    by_use_.push_back(shard);
+    if (by_use_.size() > most_open) {
+      opened_[by_use_.front()].reset();
+      by_use_.erase(by_use_.begin());
+    }
     if (opened_[shard]) return {};
     int error = files_.open(path_of(shard), platform::file_use::read_directly, opened_[shard]);
     std::uint64_t bytes = 0;
@@ -293,6 +297,7 @@ class part_reader {
   const std::string folder_;
   const manifest& from_;
   std::vector<platform::file_descriptor> opened_;
+  std::vector<std::size_t> by_use_;  ///< files that may be open, the last one used last
   std::span<const reading> all_;
   std::size_t started_ = 0, finished_ = 0;
   std::array<slot, 3> slots_;  ///< last member, so that readings end before files are closed

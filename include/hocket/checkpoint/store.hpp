@@ -150,6 +150,14 @@ class store {
     if (failure cause = std::exchange(failure_, {})) fail("checkpoint save", std::move(cause));
   }
 
+  /// Returns on rank 0, after a save, why checkpoints that are no longer kept, or files of saves that have failed, remain:
+  /// each with the file and the reason; nothing on other ranks. A save does not fail for that. Waits for the save and the
+  /// removal that are in progress, and raises the failure of that save. Not collective.
+  std::vector<std::string> not_removed() {
+    wait();
+    return saver_.not_removed();
+  }
+
   /// Loads the checkpoint of `at` into `into`. After an error, its elements are undefined.
   void load(const position& at, state& into) {
     wait();

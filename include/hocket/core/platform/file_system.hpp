@@ -25,6 +25,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,6 +119,14 @@ class file_system {
     }
     ::closedir(opened);
     return error;
+  }
+
+  /// Opens a file, or makes it, and locks it until the descriptor is closed, which the kernel does when the process ends.
+  /// Returns EWOULDBLOCK if another descriptor has the lock; then, and if the file system has no locks (ENOLCK, ENOSYS,
+  /// EOPNOTSUPP), the file is open. Network file systems need write access to lock.
+  virtual int lock(const std::string& path, file_descriptor& result) {
+    result.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+    return result.get() < 0 ? errno : checked(::flock(result.get(), LOCK_EX | LOCK_NB));
   }
 
  private:
