@@ -93,6 +93,10 @@ int convert_to_ranks(const std::string& from, const std::string& name, const std
   const folder all(files, from);
   std::string text;
   const manifest found = manifest_of(all, name, text);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(from, to, ignored) && found.at != valid_in(all).front())
+    throw std::runtime_error("'" + name_of(found.at) + "' would become the newest checkpoint of '" + to +
+                             "', which a training loads: pass another folder");
   hocket::local::run(ranks, [&](const hocket::local::communicator& comm) {
     share own(found, static_cast<std::uint64_t>(comm.rank()), static_cast<std::uint64_t>(comm.size()));
     store(from, comm).load(found.at, own.parts);
