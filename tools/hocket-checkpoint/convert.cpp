@@ -65,7 +65,7 @@ class unfinished_file {
 
 /// Copies the elements of a tensor into a file, in row-major order, through memory for some of its rows.
 void append_tensor(hocket::checkpoint::detail::part_reader& reader, const tensor_description& tensor,
-                   hocket::checkpoint::detail::output_file& file, progress& bar, std::uint64_t& done) {
+                   hocket::checkpoint::detail::buffered_writer& file, progress& bar, std::uint64_t& done) {
   constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
   const std::uint64_t element = bytes_of(tensor.type), all = whole_of(tensor.extents).volume();
   for (std::uint64_t first = 0; first < all;) {
@@ -123,7 +123,7 @@ int convert_to_file(const std::string& from, const std::string& name, const std:
   const unfinished_file part(path + ".part");
   write_rate rate;
   hocket::checkpoint::detail::write_buffers buffers;
-  hocket::checkpoint::detail::output_file file(files, part.path(), rate, buffers);
+  hocket::checkpoint::detail::buffered_writer file(files, part.path(), rate, buffers);
   const std::string front = encode_safetensors_header(header, hocket::platform::direct_access_bytes);
   file.add(std::as_bytes(std::span(front)));
   hocket::checkpoint::detail::part_reader reader(files, all.path_of(found.at), found);

@@ -76,8 +76,9 @@ class folder {
   const std::string& path() const noexcept { return path_; }
   std::string path_of(const position& at) const { return path_ + '/' + name_of(at); }
 
-  /// Makes a new folder for a checkpoint of a step, after `lock`. Its position is after those of all valid checkpoints: where the program has gone back to an earlier step, a new epoch begins. Removes first
-  /// what saves have left that ended early, because the storage may have no room for both.
+  /// Makes a new folder for a checkpoint of a step, after `lock`. Its position is after those of all valid checkpoints:
+  /// where the program has gone back to an earlier step, a new epoch begins. Removes first what saves have left that
+  /// ended early, because the storage may have no room for both.
   failure begin(std::uint64_t step, position& result) {
     std::vector<std::string> ignored;  // whatever remains, this save has a name of its own
     if (failure cause = remove_invalid(ignored)) return cause;

@@ -112,9 +112,9 @@ struct write_buffers {
 
 /// A file that is written from its begin to its end, through buffers: while one is filled, up to two are written, so that
 /// the storage always has work.
-class output_file {
+class buffered_writer {
  public:
-  output_file(platform::file_system& files, std::string path, write_rate& rate, write_buffers& buffers)
+  buffered_writer(platform::file_system& files, std::string path, write_rate& rate, write_buffers& buffers)
       : files_(files), path_(std::move(path)), rate_(rate), buffers_(buffers) {
     const int error = files_.open(path_, platform::file_use::create_directly, file_);
     if (error != 0) failure_ = file_failure("create", path_, error);
@@ -269,7 +269,7 @@ inline failure write_shard(platform::file_system& files, const std::string& fold
   const safetensors_header header = detail::header_of(parts, blocks);
   const std::string front = encode_safetensors_header(header, platform::direct_access_bytes);
   const std::uint64_t data_at = front.size();
-  detail::output_file file(files, folder + '/' + name, rate, buffers);
+  detail::buffered_writer file(files, folder + '/' + name, rate, buffers);
   file.add(std::as_bytes(std::span(front)));
   result.shards.push_back({name, data_at + header.tensors.back().end, data_at + header.tensors.back().begin});
   bootstrap::blob checksums;  // little-endian
