@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/locked_file.hpp>
 #include <hocket/data/cache/group_reader.hpp>
 #include <hocket/data/cache/remote_shards.hpp>
 #include <hocket/data/loader.hpp>
@@ -435,4 +436,24 @@ TEST_CASE("samples of remote tar files are valid as long as their batch") {
   }
   std::sort(found.begin(), found.end());
   CHECK(found == expected);
+}
+
+TEST_CASE("a process that has stopped while it has the folder locked does not delay the end of a loader") {
+  token_storage files(6);
+  files.source.delay = 20ms;  // so that not all is loaded when the folder is locked
+  file_cache cache(files.folder(), files.source, files.options(60s));
+  remote_token_shards shards(cache, files.names, sample_tokens);
+  const order in_order = order_of(shards);
+  hocket::platform::locked_file stopped;
+  std::chrono::steady_clock::time_point begin;
+  {
+    const group_reader tested(shards, in_order);
+    loader batches(in_order, tested, share(0, 1), {.batch = 16, .prefetch = 3, .threads = 3});
+    batches.next();
+    REQUIRE(stopped.open(files.folder() + "/lock", hocket::platform::access::create) == 0);
+    while (stopped.try_lock(hocket::platform::lock_kind::exclusive) != 0) std::this_thread::yield();
+    std::this_thread::sleep_for(300ms);  // until threads wait for the lock
+    begin = std::chrono::steady_clock::now();
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < 20s);
 }

@@ -204,8 +204,8 @@ class file_cache {
     return make_failure(errc::aborted, hocket::detail::concat({"the wait for '", file.name, "' was cancelled"}));
   }
 
-  failure lock(detail::cache_folder::guard& result) const {
-    return folder_.lock(deadline::after(options_.timeout), result);
+  failure lock(detail::cache_folder::guard& result, const open_rules& rules = {}) const {
+    return folder_.lock(deadline::after(options_.timeout), result, rules.cancelled);
   }
 
   failure late(const remote_file& file, const attempt& now) const {
@@ -256,7 +256,7 @@ class file_cache {
   /// Locks the partial file and reserves room, if no other process has it and there is room.
   failure begin_download(const remote_file& file, const std::string& name, const open_rules& rules, attempt& now) {
     detail::cache_folder::guard locked;
-    if (failure cause = lock(locked)) return cause;
+    if (failure cause = lock(locked, rules)) return cause;
     const std::string path = folder_.partial(name), whole = folder_.whole(name);
     platform::locked_file existing;
     if (existing.open(whole, platform::access::read) == 0) return {};  // since the last look
@@ -304,7 +304,7 @@ class file_cache {
     const std::string partial = folder_.partial(name), whole = folder_.whole(name);
     if (int error = now.partial.sync(); error != 0) return detail::cache_failure("write", partial, error);
     detail::cache_folder::guard locked;  // so that no process removes the file while the lock changes
-    if (failure cause = lock(locked)) return cause;
+    if (failure cause = lock(locked, rules)) return cause;
     if (int error = platform::rename_file(partial, whole); error != 0)
       return detail::cache_failure("rename", partial, error);
     if (failure cause = folder_.remove_record(name, locked)) return cause;

@@ -22,6 +22,7 @@
 #include <hocket/data/input.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -100,8 +101,8 @@ class cache_folder {
     return error == 0 ? failure() : cache_failure("make the folder", path_, error);
   }
 
-  /// Waits for the lock of the folder until `limit`.
-  failure lock(const deadline& limit, guard& result) const {
+  /// Waits for the lock of the folder until `limit`, or until `cancelled`, which is the failure `aborted`.
+  failure lock(const deadline& limit, guard& result, const std::atomic<bool>* cancelled = nullptr) const {
     const std::string path = path_ + "/lock";
     for (polling_pause pause;; pause()) {
       if (const int error = result.file_.open(path, platform::access::create); error != 0)
@@ -109,6 +110,9 @@ class cache_folder {
       const int error = result.file_.try_lock(platform::lock_kind::exclusive);
       if (error == 0 && result.file_.is_at(path)) return {};
       if (error != 0 && error != EWOULDBLOCK) return lock_failure(path, error);
+      if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed))
+        return make_failure(errc::aborted,
+                            hocket::detail::concat({"the wait for the lock '", path, "' was cancelled"}));
       if (limit.passed())
         return make_failure(errc::timeout, hocket::detail::concat({"the lock '", path,
                                                                    "' of a cache is not free: a process "

@@ -97,7 +97,7 @@ class group_reader {
   }
   group_reader(const group_reader&) = delete;
   group_reader& operator=(const group_reader&) = delete;
-  /// Waits for the piece of a shard that is being downloaded.
+  /// Waits for the piece of a shard that is being downloaded, and at most 1 s for a process that has the folder locked.
   ~group_reader() {
     {
       const std::lock_guard lock(mutex_);
@@ -136,7 +136,7 @@ class group_reader {
       turn = at.epoch * groups_ + order_of(at.epoch).group_at(at.position);
       if (turn == positions_.own_turn()) return;
     }
-    if (failure cause = move_to(turn)) raise(std::move(cause));
+    if (failure cause = move_to(turn, limit())) raise(std::move(cause));
   }
 
   /// Informs the readers of the host that this one needs nothing until the next call of `loaded_until`, and ends waits of
@@ -144,7 +144,7 @@ class group_reader {
   void loading_ends() const {
     has_ended_ = true;
     // If that fails, the others wait until they find this reader dead.
-    static_cast<void>(move_to(detail::reader_positions::ended));
+    static_cast<void>(move_to(detail::reader_positions::ended, deadline::after(std::chrono::seconds(1))));
   }
 
  private:
@@ -221,9 +221,10 @@ class group_reader {
   }
 
   /// The lock of the folder comes before that of this object, here as where files are removed.
-  failure move_to(std::uint64_t turn) const {
+  failure move_to(std::uint64_t turn, const deadline& until) const {
     detail::cache_folder::guard locked;
-    if (failure cause = shards_.cache().files().lock(limit(), locked)) return cause;
+    const auto* const cancelled = turn == detail::reader_positions::ended ? nullptr : &has_ended_;
+    if (failure cause = shards_.cache().files().lock(until, locked, cancelled)) return cause;
     const std::lock_guard lock(mutex_);
     if (failure cause = positions_.move_to(turn, locked)) return cause;
     slowest_reader now;
@@ -289,7 +290,7 @@ class group_reader {
   /// begins with another one.
   failure find_missing(std::vector<std::uint64_t>& result, bool& has_all) const {
     detail::cache_folder::guard locked;
-    if (failure cause = shards_.cache().files().lock(limit(), locked)) return cause;
+    if (failure cause = shards_.cache().files().lock(limit(), locked, &has_ended_)) return cause;
     const std::lock_guard lock(mutex_);
     slowest_reader now;
     if (failure cause = positions_.find_slowest(now, locked)) return cause;
@@ -314,7 +315,10 @@ class group_reader {
     for (detail::polling_pause pause; !has_ended_; pause()) {
       if (find_opened(shard, opened)) return true;
       bool is_admitted = false;
-      if (failure cause = find_admitted(shard, now, is_admitted)) raise(std::move(cause));
+      if (failure cause = find_admitted(shard, now, is_admitted)) {
+        if (has_ended_) return false;
+        raise(std::move(cause));
+      }
       if (is_admitted) return true;
       if (now.turn != before.turn || now.has_all != before.has_all) until = limit();
       if (until.passed()) raise(late(now));
@@ -332,7 +336,7 @@ class group_reader {
 
   failure find_admitted(std::size_t shard, slowest_reader& now, bool& is_admitted) const {
     detail::cache_folder::guard locked;
-    if (failure cause = shards_.cache().files().lock(limit(), locked)) return cause;
+    if (failure cause = shards_.cache().files().lock(limit(), locked, &has_ended_)) return cause;
     const std::lock_guard lock(mutex_);
     if (failure cause = positions_.find_slowest(now, locked)) return cause;
     const auto shards = admitted(now, positions_.own_turn());
