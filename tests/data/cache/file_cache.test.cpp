@@ -507,7 +507,7 @@ TEST_CASE("versions and names of any bytes are continued, or downloaded again") 
   }
 }
 
-TEST_CASE("files that can't be told apart or recorded are refused, and others are not affected") {
+TEST_CASE("files that can't be distinguished or recorded are refused, and others are not affected") {
   const storage files(0, 0);
   lettered_source source;
   file_cache cache(files.folder(), source, {.bytes = 20});
