@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether rectangles have each element of a tensor once: those that ranks save, and those that a manifest lists. The sum of
-/// their volumes does not tell, because a gap may be as large as an overlap.
+/// Whether rectangles have each element of a tensor once: those that ranks save, and those that a manifest lists. The
+/// sum of their volumes does not tell, because a gap may be as large as an overlap.
 #pragma once
 
 #include <hocket/checkpoint/rectangle.hpp>
@@ -53,8 +53,9 @@ inline std::size_t dimension_of_sweep(std::span<const rectangle* const> all) {
 
 }  // namespace detail
 
-/// Compares rectangles of one tensor, all of its number of dimensions and within it, with each other. They have each of its
-/// elements once if none overlap and `elements` is its volume. Cost: O(n log n) for n rectangles that divide one dimension.
+/// Compares rectangles of one tensor, all of its number of dimensions and within it, with each other. They have each of
+/// its elements once if none overlap and `elements` is its volume. Cost: O(n log n) for n rectangles that divide one
+/// dimension.
 inline cover cover_of(std::span<const rectangle* const> all) {
   cover result;
   const std::size_t d = detail::dimension_of_sweep(all);

@@ -8,9 +8,9 @@
 ///
 ///     FOLDER/lock                                     locked by the process that saves, and its name
 ///
-/// A checkpoint's name is its step, epoch and attempt. A save never touches the files of a valid checkpoint. What must be
-/// durable before what: the files before the manifest's bytes have its name, and a manifest's new name before any file of
-/// that checkpoint is removed.
+/// A checkpoint's name is its step, epoch and attempt. A save never touches the files of a valid checkpoint. What must
+/// be durable before what: the files before the manifest's bytes have its name, and a manifest's new name before any
+/// file of that checkpoint is removed.
 #pragma once
 
 #include <hocket/checkpoint/manifest.hpp>
@@ -102,8 +102,8 @@ class folder {
     return error == 0 ? failure() : detail::file_failure("make the folder", path_of(result), error);
   }
 
-  /// Makes this process, which `self` names, the only one that saves, until this object is destroyed. Makes the folder of
-  /// all checkpoints if there is none. Where the file system has no locks, it does nothing more.
+  /// Makes this process, which `self` names, the only one that saves, until this object is destroyed. Makes the folder
+  /// of all checkpoints if there is none. Where the file system has no locks, it does nothing more.
   failure lock(const std::string& self) {
     if (failure cause = make()) return cause;
     if (lock_.get() >= 0) return {};
@@ -131,8 +131,8 @@ class folder {
   /// Makes the entries of a checkpoint's folder durable: each process that has written a file there does so.
   failure sync_entries(const position& at) { return sync_folder(path_of(at)); }
 
-  /// Makes a checkpoint valid, after all of its files and their entries are durable. `writers` name the process that has
-  /// written each file, such as "rank 3 on host b", and `self` this one.
+  /// Makes a checkpoint valid, after all of its files and their entries are durable. `writers` name the process that
+  /// has written each file, such as "rank 3 on host b", and `self` this one.
   failure commit(const manifest& what, std::span<const std::string> writers, const std::string& self) {
     const std::string in = path_of(what.at);
     for (std::size_t i = 0; i < what.shards.size(); ++i) {
@@ -148,8 +148,8 @@ class folder {
     return {};
   }
 
-  /// Sets `result` to the positions of the checkpoints that have a manifest, newest first; none if there is no folder. A
-  /// manifest that can't be opened counts as one: `read` returns the reason.
+  /// Sets `result` to the positions of the checkpoints that have a manifest, newest first; none if there is no folder.
+  /// A manifest that can't be opened counts as one: `read` returns the reason.
   failure find_valid(std::vector<position>& result) const {
     std::vector<position> all, again;
     if (failure cause = find_all(again)) return cause;
@@ -165,7 +165,8 @@ class folder {
     return {};
   }
 
-  /// Reads the text of a manifest, and checks its checksum and its contents: its parts are each element of each tensor once.
+  /// Reads the text of a manifest, and checks its checksum and its contents: its parts are each element of each tensor
+  /// once.
   failure read(const position& at, std::string& text, manifest& result) const {
     const std::string path = path_of(at) + '/' + manifest_name;
     if (failure cause = read_text(path, text)) return cause;
@@ -176,8 +177,8 @@ class folder {
     return make_failure(errc::corrupted, hocket::detail::concat({"'", path, "': ", problem}));
   }
 
-  /// Makes the checkpoints invalid that `rule` does not keep. Their files remain. Adds the reasons to `remaining` why some
-  /// can't be made invalid.
+  /// Makes the checkpoints invalid that `rule` does not keep. Their files remain. Adds the reasons to `remaining` why
+  /// some can't be made invalid.
   failure retire(const retention& rule, std::vector<std::string>& remaining) {
     std::vector<position> all;
     if (failure cause = find_valid(all)) return cause;
@@ -188,8 +189,8 @@ class folder {
     return {};
   }
 
-  /// Removes folders of checkpoints that are not valid, or never were. Adds the reasons to `remaining` why some can't be
-  /// removed: that is no failure of a save.
+  /// Removes folders of checkpoints that are not valid, or never were. Adds the reasons to `remaining` why some can't
+  /// be removed: that is no failure of a save.
   failure remove_invalid(std::vector<std::string>& remaining) {
     std::vector<position> all;
     if (failure cause = find_all(all)) return cause;
@@ -232,7 +233,8 @@ class folder {
                                                                         " that there is: save to another folder"}));
   }
 
-  /// Adds the positions that names of the folder state, newest first, whatever they are names of; none if there is no folder.
+  /// Adds the positions that names of the folder state, newest first, whatever they are names of; none if there is no
+  /// folder.
   failure find_all(std::vector<position>& result) const {
     std::vector<std::string> names;
     const int error = files_.list(path_, names);
@@ -253,7 +255,8 @@ class folder {
     return error != ENOENT && error != ENOTDIR;
   }
 
-  /// Also a folder that exists may have an entry that is not durable: its maker may have ended before it synced the parent.
+  /// Also a folder that exists may have an entry that is not durable: its maker may have ended before it synced the
+  /// parent.
   failure make() {
     const int error = files_.make_folder(path_);
     if (error != 0 && error != EEXIST) return detail::file_failure("make the folder", path_, error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Loads a state over the ranks of a group: rank 0 chooses the checkpoint, and on each host one rank reads each part and sends
-/// it to those that need it.
+/// Loads a state over the ranks of a group: rank 0 chooses the checkpoint, and on each host one rank reads each part
+/// and sends it to those that need it.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -70,7 +70,8 @@ class loader {
     manifest from;
   };
 
-  /// Offers the checkpoint `at`, or states that none is left; `cause` is a failure before. Only rank 0's arguments matter.
+  /// Offers the checkpoint `at`, or states that none is left; `cause` is a failure before. Only rank 0's arguments
+  /// matter.
   offer make_offer(const std::optional<position>& at, failure cause) {
     offer result;
     std::string text;
@@ -94,8 +95,8 @@ class loader {
     std::string reason;
   };
 
-  /// Loads the first checkpoint that is not damaged of those that rank 0 chooses by `choose(refused before, next)`, which
-  /// leaves `next` empty if none is left.
+  /// Loads the first checkpoint that is not damaged of those that rank 0 chooses by `choose(refused before, next)`,
+  /// which leaves `next` empty if none is left.
   template <class Choose>
   failure load_first(Choose choose, state& into, std::optional<loaded_checkpoint>& found) {
     const std::vector<std::vector<state_part>> of_host = parts_of_host(into.parts());
@@ -124,8 +125,8 @@ class loader {
     return make_failure(errc::corrupted, std::move(reason));
   }
 
-  /// Finds the newest checkpoint that was not refused. Lists the folder each time: another process may have saved a newer one,
-  /// and removed the one that was refused.
+  /// Finds the newest checkpoint that was not refused. Lists the folder each time: another process may have saved a
+  /// newer one, and removed the one that was refused.
   failure find_newest(const std::vector<refusal>& refused, std::optional<position>& result) {
     std::vector<position> all;
     if (failure cause = folder_.find_valid(all)) return cause;

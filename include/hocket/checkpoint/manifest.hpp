@@ -10,9 +10,9 @@
 ///                  "parts":[{"shard":0,"begin":[0,0],"size":[2,3],"at":4096,"crc32c":123,"first_block":0}, ...]}, ...],
 ///      "crc32c":456}
 ///
-/// `at` and `blocks_at` are offsets in the file. From `blocks_at` on are the CRC-32C of all blocks of each part, as 32-bit
-/// integers; so a reader can verify some blocks of a part alone. Blocks end at multiples of `block_bytes` in the file, so
-/// that it can also read them alone past the page cache.
+/// `at` and `blocks_at` are offsets in the file. From `blocks_at` on are the CRC-32C of all blocks of each part, as
+/// 32-bit integers; so a reader can verify some blocks of a part alone. Blocks end at multiples of `block_bytes` in the
+/// file, so that it can also read them alone past the page cache.
 #pragma once
 
 #include <hocket/checkpoint/cover.hpp>
@@ -43,10 +43,12 @@ namespace checkpoint {
 /// The bytes of a stored part between two multiples of this offset in the file are a block, with a checksum of its own.
 inline constexpr std::uint64_t block_bytes = 4096;
 
-/// Most bytes of a part. A reader must verify and read a part's checksums, 4 bytes for each block, to use one block of it.
+/// Most bytes of a part. A reader must verify and read a part's checksums, 4 bytes for each block, to use one block of
+/// it.
 inline constexpr std::uint64_t most_part_bytes = std::uint64_t{16} << 20;
 
-/// Returns the number of blocks of a part that begins at offset `at` of a file: its first and its last one may be shorter.
+/// Returns the number of blocks of a part that begins at offset `at` of a file: its first and its last one may be
+/// shorter.
 constexpr std::uint64_t blocks_of(std::uint64_t at, std::uint64_t bytes) noexcept {
   const std::uint64_t rest = at % block_bytes + bytes % block_bytes;
   return bytes == 0 ? 0 : bytes / block_bytes + rest / block_bytes + (rest % block_bytes != 0 ? 1 : 0);
@@ -93,8 +95,8 @@ struct manifest {
   std::vector<tensor_description> tensors;
 };
 
-/// Finds tensors of a manifest by their names. Refers to the manifest. Cost: O(n log n) for n tensors, and O(log n) for each
-/// call.
+/// Finds tensors of a manifest by their names. Refers to the manifest. Cost: O(n log n) for n tensors, and O(log n) for
+/// each call.
 class tensor_index {
  public:
   explicit tensor_index(const manifest& of) {
@@ -168,8 +170,8 @@ inline void append_tensor(std::string& to, const tensor_description& tensor) {
   to += "]}";
 }
 
-/// Reads the JSON of a manifest, and checks that each name is that of one tensor, and each part within its tensor and its
-/// file.
+/// Reads the JSON of a manifest, and checks that each name is that of one tensor, and each part within its tensor and
+/// its file.
 class manifest_reader {
  public:
   explicit manifest_reader(std::string_view json) : reader_(json) {}

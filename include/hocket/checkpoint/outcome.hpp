@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How ranks report failures of their own work to each other, so that each step of a save or a load fails on all of them with
-/// the same error.
+/// How ranks report failures of their own work to each other, so that each step of a save or a load fails on all of
+/// them with the same error.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>

@@ -91,8 +91,8 @@ inline std::size_t covered_dimensions(const rectangle& region, const rectangle& 
   return count;
 }
 
-/// Advances `at` to the next element of `region` whose coordinates from `outer` on are those of the begin. Returns false
-/// after the last.
+/// Advances `at` to the next element of `region` whose coordinates from `outer` on are those of the begin. Returns
+/// false after the last.
 inline bool advance(sizes_type& at, const rectangle& region, std::size_t outer) noexcept {
   while (outer > 0) {
     --outer;
@@ -155,8 +155,8 @@ inline void append_range(const rectangle& whole, std::size_t d, std::uint64_t fi
 
 }  // namespace detail
 
-/// Returns the elements `first` to `first + count`, excluded, of `whole`, in row-major order, as at most 2 * d - 1 adjacent
-/// rectangles for d dimensions.
+/// Returns the elements `first` to `first + count`, excluded, of `whole`, in row-major order, as at most 2 * d - 1
+/// adjacent rectangles for d dimensions.
 inline std::vector<rectangle> rectangles_of_range(const rectangle& whole, std::uint64_t first, std::uint64_t count) {
   std::vector<rectangle> result;
   detail::append_range(whole, 0, first, first + count, result);

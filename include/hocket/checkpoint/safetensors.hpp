@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The header of a safetensors file, which names its tensors and says where their bytes are. Programs in other languages
-/// read and write these files. Format: 8 bytes with the length of the header, the header in JSON, and then the bytes of
-/// all tensors, row-major and little-endian, without gaps.
+/// The header of a safetensors file, which names its tensors and says where their bytes are. Programs in other
+/// languages read and write these files. Format: 8 bytes with the length of the header, the header in JSON, and then
+/// the bytes of all tensors, row-major and little-endian, without gaps.
 ///
 ///     {"__metadata__":{"step":"200"},"weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}
 #pragma once

@@ -109,8 +109,8 @@ class saver {
     return agreed(ranks, cause);
   }
 
-  /// Returns why old checkpoints, or what saves that have failed have left, could not be removed: on rank 0. Waits until
-  /// the removal has ended.
+  /// Returns why old checkpoints, or what saves that have failed have left, could not be removed: on rank 0. Waits
+  /// until the removal has ended.
   const std::vector<std::string>& not_removed() {
     end_removal();
     return not_removed_;
@@ -119,8 +119,8 @@ class saver {
  private:
   bool is_first() const noexcept { return ranks_->rank() == 0; }
 
-  /// Waits until the files of the checkpoints that the save before has retired are removed. What remains is no failure of
-  /// the next save: `not_removed` states it.
+  /// Waits until the files of the checkpoints that the save before has retired are removed. What remains is no failure
+  /// of the next save: `not_removed` states it.
   void end_removal() {
     if (removing_.valid()) not_removed_ = removing_.get();
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads what a host's ranks need of a checkpoint, on any mesh: the intersections of the rectangles in files with those that
-/// the ranks hold. Each byte is read by one rank of the host, which sends it to the others that need it; every byte that is
-/// used is verified.
+/// Reads what a host's ranks need of a checkpoint, on any mesh: the intersections of the rectangles in files with those
+/// that the ranks hold. Each byte is read by one rank of the host, which sends it to the others that need it; every
+/// byte that is used is verified.
 #pragma once
 
 #include <hocket/checkpoint/manifest.hpp>
@@ -67,7 +67,8 @@ struct byte_range {
   bool includes(const byte_range& other) const noexcept { return begin <= other.begin && other.end <= end; }
 };
 
-/// Returns the blocks of the file that have elements of the regions, as ranges in ascending order with gaps between them.
+/// Returns the blocks of the file that have elements of the regions, as ranges in ascending order with gaps between
+/// them.
 inline std::vector<byte_range> blocks_needed(const reading& of) {
   std::vector<byte_range> ranges;
   for (const needed_part& part : of.parts) {
@@ -92,8 +93,8 @@ inline std::vector<byte_range> blocks_needed(const reading& of) {
   return joined;
 }
 
-/// Reads and verifies parts of a checkpoint's files: while the caller uses some, the next two readings are in progress, so
-/// that the storage always has work.
+/// Reads and verifies parts of a checkpoint's files: while the caller uses some, the next two readings are in progress,
+/// so that the storage always has work.
 class part_reader {
  public:
   part_reader(platform::file_system& files, std::string folder, const manifest& from)
@@ -124,7 +125,8 @@ class part_reader {
     return finish();
   }
 
-  /// The bytes of a part of what the last `finish` has read, until the next one; undefined in blocks that are not needed.
+  /// The bytes of a part of what the last `finish` has read, until the next one; undefined in blocks that are not
+  /// needed.
   std::span<const std::byte> bytes_of_part(const needed_part& of) const noexcept {
     return bytes_in(slots_[(finished_ - 1) % slots_.size()], of);
   }
@@ -220,8 +222,8 @@ class part_reader {
 
   std::string path_of(std::size_t shard) const { return folder_ + '/' + from_.shards[shard].file; }
 
-  /// Opens a file, and closes the one whose last use is the longest ago if many are open. The readings in progress use the
-  /// last ones.
+  /// Opens a file, and closes the one whose last use is the longest ago if many are open. The readings in progress use
+  /// the last ones.
   failure open(std::size_t shard) {
     static_assert(most_open > std::tuple_size_v<decltype(slots_)>);
     std::erase(by_use_, shard);
@@ -258,7 +260,8 @@ class part_reader {
     return {};
   }
 
-  /// Verifies a part by its checksum; or, if it was not read as a whole or is damaged, its blocks by theirs, after these.
+  /// Verifies a part by its checksum; or, if it was not read as a whole or is damaged, its blocks by theirs, after
+  /// these.
   failure verify(slot& own, const needed_part& part) {
     const std::span<const std::byte> bytes = bytes_in(own, part);
     if (bytes.empty()) return {};
@@ -348,8 +351,8 @@ inline bool checksums_are_close(const reading& before, const needed_part& next, 
   return before.parts.back().stored->first_block <= last && last - first <= most;
 }
 
-/// Joins parts that are adjacent in a file, up to `most_bytes` bytes: so a block that has the end of one and the begin of the
-/// next is read once.
+/// Joins parts that are adjacent in a file, up to `most_bytes` bytes: so a block that has the end of one and the begin
+/// of the next is read once.
 inline std::vector<reading> readings_of(std::vector<needed_part> parts, std::uint64_t most_bytes) {
   std::vector<reading> result;
   for (needed_part& each : parts) {
@@ -363,8 +366,8 @@ inline std::vector<reading> readings_of(std::vector<needed_part> parts, std::uin
   return result;
 }
 
-/// Which rank of a host reads what, in which order: for each rank its readings, with about equal bytes. A rank reads only if
-/// it needs some of it.
+/// Which rank of a host reads what, in which order: for each rank its readings, with about equal bytes. A rank reads
+/// only if it needs some of it.
 inline std::vector<std::vector<reading>> plan_reads(const manifest& from,
                                                     std::span<const std::vector<state_part>> of_host) {
   constexpr std::uint64_t least_bytes = std::uint64_t{1} << 20;
@@ -390,9 +393,9 @@ inline std::vector<std::vector<reading>> plan_reads(const manifest& from,
 
 }  // namespace detail
 
-/// Reads and verifies all bytes of a checkpoint, and that its parts are each element of each tensor once. `folder` is that of
-/// this checkpoint. Calls `on_progress` with the bytes verified so far. Returns the first failure, with the file and the
-/// offset.
+/// Reads and verifies all bytes of a checkpoint, and that its parts are each element of each tensor once. `folder` is
+/// that of this checkpoint. Calls `on_progress` with the bytes verified so far. Returns the first failure, with the
+/// file and the offset.
 inline failure verify(platform::file_system& files, const std::string& folder, const manifest& from,
                       const std::function<void(std::uint64_t)>& on_progress = {}) {
   std::string problem = problem_with_parts(from);

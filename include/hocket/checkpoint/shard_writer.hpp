@@ -83,8 +83,8 @@ inline failure file_failure(const char* what, const std::string& path, int error
   return platform::system_failure(hocket::detail::concat({"can't ", what, " '", path, "'"}), error_number);
 }
 
-/// Returns the failure of reading a file. What can't be read is damage, which another checkpoint may not have; unless the
-/// process lacks descriptors or memory, which other checkpoints need as well.
+/// Returns the failure of reading a file. What can't be read is damage, which another checkpoint may not have; unless
+/// the process lacks descriptors or memory, which other checkpoints need as well.
 inline failure read_failure(const char* what, const std::string& path, std::uint64_t offset, int error_number) {
   failure cause = file_failure(what, path, offset, error_number);
   const bool is_of_process = error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM;
@@ -95,7 +95,8 @@ inline failure read_failure(const char* what, const std::string& path, std::uint
 /// Accesses to files of at least so many bytes run on a thread of their own, while the caller computes.
 inline constexpr std::size_t least_bytes_for_thread = std::size_t{1} << 20;
 
-/// Starts `act`, which accesses `bytes` bytes of a file and returns its failure. The result waits for it when it is destroyed.
+/// Starts `act`, which accesses `bytes` bytes of a file and returns its failure. The result waits for it when it is
+/// destroyed.
 template <class Act>
 std::future<failure> start_access(std::size_t bytes, Act act) {
   // Both: where no thread can be started, the access is made when its result is asked for.
@@ -110,8 +111,8 @@ struct write_buffers {
   std::array<aligned_buffer, 3> all{aligned_buffer(bytes), aligned_buffer(bytes), aligned_buffer(bytes)};
 };
 
-/// A file that is written from its begin to its end, through buffers: while one is filled, up to two are written, so that
-/// the storage always has work.
+/// A file that is written from its begin to its end, through buffers: while one is filled, up to two are written, so
+/// that the storage always has work.
 class buffered_writer {
  public:
   buffered_writer(platform::file_system& files, std::string path, write_rate& rate, write_buffers& buffers)
@@ -217,7 +218,8 @@ inline std::vector<source_part> source_parts(const std::vector<state_part>& held
 
 namespace detail {
 
-/// Calls `visit(begin, bytes)` for each block of a part of `length` bytes at offset `at` of a file; `begin` counts from `at`.
+/// Calls `visit(begin, bytes)` for each block of a part of `length` bytes at offset `at` of a file; `begin` counts from
+/// `at`.
 template <class Visit>
 void for_each_block(std::uint64_t at, std::size_t length, Visit visit) {
   auto bytes = static_cast<std::size_t>(block_bytes - at % block_bytes);
@@ -256,8 +258,8 @@ inline safetensors_header header_of(const std::vector<source_part>& parts, std::
 
 }  // namespace detail
 
-/// Writes parts into a new file, and makes it durable. Adds the file and its parts to `result`, in which the file's number is
-/// that of the last one. Returns the failure, with the file and the offset.
+/// Writes parts into a new file, and makes it durable. Adds the file and its parts to `result`, in which the file's
+/// number is that of the last one. Returns the failure, with the file and the offset.
 inline failure write_shard(platform::file_system& files, const std::string& folder, const std::string& name,
                            const std::vector<source_part>& parts, write_rate& rate, detail::write_buffers& buffers,
                            manifest& result) {

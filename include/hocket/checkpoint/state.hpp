@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The state that a checkpoint saves and loads: named tensors, and which hyper-rectangle of each this rank holds. It comes
-/// from the placement types of tensors, or is written by hand. It refers to the program's memory, and copies nothing.
+/// The state that a checkpoint saves and loads: named tensors, and which hyper-rectangle of each this rank holds. It
+/// comes from the placement types of tensors, or is written by hand. It refers to the program's memory, and copies
+/// nothing.
 ///
 /// @code
 /// hocket::checkpoint::state now;
@@ -58,15 +59,15 @@ inline std::string problem_with_name(std::string_view name) {
   return {};
 }
 
-/// **Equal on all ranks:** the type and the extents of each tensor, and `text`. Names and texts are UTF-8. Over all ranks,
-/// parts of a tensor have each element; a rectangle may be on several ranks, which must then hold equal elements, but two
-/// different rectangles have no element in common, unless one is a part with `is_copy`. **Lifetime.** The memory of the parts
-/// must outlive the calls that use the state.
+/// **Equal on all ranks:** the type and the extents of each tensor, and `text`. Names and texts are UTF-8. Over all
+/// ranks, parts of a tensor have each element; a rectangle may be on several ranks, which must then hold equal
+/// elements, but two different rectangles have no element in common, unless one is a part with `is_copy`. **Lifetime.**
+/// The memory of the parts must outlive the calls that use the state.
 class state {
  public:
-  /// Adds the part `where` of a tensor; `elements` are its elements, row-major. Raises `invalid_argument` if `where` is not
-  /// within `extents`, or has another number of elements than `elements`; and, as all functions do, if the name is not UTF-8,
-  /// or has another meaning in files: "__metadata__" and "hocket.crc32c_of_blocks".
+  /// Adds the part `where` of a tensor; `elements` are its elements, row-major. Raises `invalid_argument` if `where` is
+  /// not within `extents`, or has another number of elements than `elements`; and, as all functions do, if the name is
+  /// not UTF-8, or has another meaning in files: "__metadata__" and "hocket.crc32c_of_blocks".
   template <std::ranges::contiguous_range Elements>
   void add(std::string name, sizes_type extents, rectangle where, Elements&& elements) {
     using T = std::remove_reference_t<std::ranges::range_reference_t<Elements>>;
@@ -124,8 +125,8 @@ class state {
         rectangle{{part.begin.begin(), part.begin.end()}, {part.size.begin(), part.size.end()}}, tensor.elements());
   }
 
-  /// Adds the elements from number `first` on of the part `where`, in row-major order, as slices of flattened parameters
-  /// are. Raises `invalid_argument` if the part does not have them.
+  /// Adds the elements from number `first` on of the part `where`, in row-major order, as slices of flattened
+  /// parameters are. Raises `invalid_argument` if the part does not have them.
   template <class T>
   void add_range(const std::string& name, const sizes_type& extents, const rectangle& where, std::uint64_t first,
                  std::span<T> elements) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Saves and loads the state of a training, whole or not at all, on any mesh. A checkpoint that a crash interrupts is none;
-/// one that is damaged is refused, and the one before is loaded.
+/// Saves and loads the state of a training, whole or not at all, on any mesh. A checkpoint that a crash interrupts is
+/// none; one that is damaged is refused, and the one before is loaded.
 ///
 /// @code
 /// hocket::checkpoint::store saved("checkpoints", comm);
@@ -89,11 +89,11 @@ class snapshot {
 
 }  // namespace detail
 
-/// **Collective:** the constructor and all functions, with equal arguments besides the memory of the state. **Errors** are
-/// the same on all ranks: `invalid_argument` if the state is not one (see `state`); `system` if a call of the system
-/// fails, with the file and the offset; `mismatch` if a checkpoint has other tensors than the state; `corrupted` if all
-/// checkpoints are damaged; and those of communication. A save that fails leaves the checkpoints before it. **Threads.** One
-/// thread of a rank uses the object at a time; `save_async` starts one more, which ends with the save.
+/// **Collective:** the constructor and all functions, with equal arguments besides the memory of the state. **Errors**
+/// are the same on all ranks: `invalid_argument` if the state is not one (see `state`); `system` if a call of the
+/// system fails, with the file and the offset; `mismatch` if a checkpoint has other tensors than the state; `corrupted`
+/// if all checkpoints are damaged; and those of communication. A save that fails leaves the checkpoints before it.
+/// **Threads.** One thread of a rank uses the object at a time; `save_async` starts one more, which ends with the save.
 class store {
  public:
   /// @param path the folder of all checkpoints, which all hosts share; its parent must exist
@@ -150,9 +150,9 @@ class store {
     if (failure cause = std::exchange(failure_, {})) fail("checkpoint save", std::move(cause));
   }
 
-  /// Returns on rank 0, after a save, why checkpoints that are no longer kept, or files of saves that have failed, remain:
-  /// each with the file and the reason; nothing on other ranks. A save does not fail for that. Waits for the save and the
-  /// removal that are in progress, and raises the failure of that save. Not collective.
+  /// Returns on rank 0, after a save, why checkpoints that are no longer kept, or files of saves that have failed,
+  /// remain: each with the file and the reason; nothing on other ranks. A save does not fail for that. Waits for the
+  /// save and the removal that are in progress, and raises the failure of that save. Not collective.
   std::vector<std::string> not_removed() {
     wait();
     return saver_.not_removed();
@@ -164,9 +164,9 @@ class store {
     if (failure cause = loader_.load(at, into)) fail("checkpoint load", std::move(cause));
   }
 
-  /// Loads the newest checkpoint that is not damaged into `into`; returns nothing if there is no checkpoint. The state may
-  /// have fewer tensors than the checkpoint. After an error, its elements are undefined. Cost: on each host, each byte
-  /// that a rank needs is read once.
+  /// Loads the newest checkpoint that is not damaged into `into`; returns nothing if there is no checkpoint. The state
+  /// may have fewer tensors than the checkpoint. After an error, its elements are undefined. Cost: on each host, each
+  /// byte that a rank needs is read once.
   std::optional<loaded_checkpoint> load_newest(state& into) {
     wait();
     std::optional<loaded_checkpoint> found;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The parameters and the optimizer of a training as parts of a checkpoint's state. Each rank saves what it stores, at any
-/// ZeRO stage; any number of ranks at any stage loads it into place.
+/// The parameters and the optimizer of a training as parts of a checkpoint's state. Each rank saves what it stores, at
+/// any ZeRO stage; any number of ranks at any stage loads it into place.
 ///
 /// @code
 /// hocket::checkpoint::state now;
@@ -48,15 +48,15 @@ class stored_part_adder {
 
 /// Adds what this rank stores of `parameters`, of type `flat_parameters`, as tensors "parameter/NAME". Copies of a
 /// parameter that do not count in norms (see `parameter::counts_in_norm`) are loaded, but need not be saved. Releases
-/// gathered buckets; the state refers to the memory of `parameters`. Names and sizes of parameters must be equal on the ranks
-/// that have them.
+/// gathered buckets; the state refers to the memory of `parameters`. Names and sizes of parameters must be equal on the
+/// ranks that have them.
 template <class Parameters>
 void add_parameters(state& to, Parameters& parameters) {
   parameters.visit_stored(detail::stored_part_adder(to));
 }
 
-/// Adds what this rank stores of the states of `of`, an `optimizer`, as tensors such as "first moment/NAME", and the number
-/// of its steps. The state refers to the memory of `of`.
+/// Adds what this rank stores of the states of `of`, an `optimizer`, as tensors such as "first moment/NAME", and the
+/// number of its steps. The state refers to the memory of `of`.
 template <class Optimizer>
 void add_optimizer(state& to, Optimizer& of) {
   of.visit_stored(detail::stored_part_adder(to));

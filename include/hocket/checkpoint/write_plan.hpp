@@ -48,8 +48,8 @@ struct shared_part {
   std::vector<holder> holders;
 };
 
-/// Returns an integer division of `bytes` bytes among ranks that already have `loads`, such that the loads become as equal
-/// as possible: the smallest ones are raised to one level.
+/// Returns an integer division of `bytes` bytes among ranks that already have `loads`, such that the loads become as
+/// equal as possible: the smallest ones are raised to one level.
 inline std::vector<std::uint64_t> shares_of(std::uint64_t bytes, const std::vector<std::uint64_t>& loads) {
   std::vector<std::size_t> order(loads.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -172,9 +172,9 @@ class part_census {
 
 }  // namespace detail
 
-/// Returns for each rank the ranges that it writes; a tensor without elements is an empty range of one rank. `of_ranks` are
-/// the parts of all ranks, without data. Raises `invalid_argument` if they are not one state: see `state`. Cost: O(n log n)
-/// for n parts of tensors that are divided along one dimension.
+/// Returns for each rank the ranges that it writes; a tensor without elements is an empty range of one rank. `of_ranks`
+/// are the parts of all ranks, without data. Raises `invalid_argument` if they are not one state: see `state`. Cost:
+/// O(n log n) for n parts of tensors that are divided along one dimension.
 inline std::vector<std::vector<written_range>> plan_writes(std::span<const std::vector<state_part>> of_ranks) {
   constexpr std::uint64_t least_bytes_to_divide = std::uint64_t{64} << 10;  // below, files and manifest would only grow
   std::vector<std::vector<written_range>> plan(of_ranks.size());

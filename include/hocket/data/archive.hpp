@@ -102,8 +102,8 @@ class tar_indexer {
         {"it is no whole tar file without compression: ", reason != nullptr ? reason : "unknown reason"}));
   }
 
-  /// Checks that the end-of-archive marker, two blocks of zeros, follows the last entry: without it, a file that was cut
-  /// between two entries is a tar file with fewer samples.
+  /// Checks that the end-of-archive marker, two blocks of zeros, follows the last entry: without it, a file that was
+  /// cut between two entries is a tar file with fewer samples.
   void require_end() const {
     const auto after = file_.bytes.subspan(std::min<std::size_t>(end_of_entries_, file_.bytes.size()));
     const auto marker = after.first(std::min<std::size_t>(after.size(), 2 * block_bytes));
@@ -181,10 +181,9 @@ class tar_indexer {
 
 /// Returns what the tar file `path` has.
 ///
-/// **Cost.** Reads the whole file. **Errors.** `system` if it can't be mapped; with file and offset, `corrupted` if it is no
-/// whole tar file without compression, or has absolute names, names with `..`, names that are not UTF-8 or two files of one
-/// name, and
-/// `invalid_argument` if it has links, sparse files, or what is neither file nor folder.
+/// **Cost.** Reads the whole file. **Errors.** `system` if it can't be mapped; with file and offset, `corrupted` if it
+/// is no whole tar file without compression, or has absolute names, names with `..`, names that are not UTF-8 or two
+/// files of one name, and `invalid_argument` if it has links, sparse files, or what is neither file nor folder.
 inline tar_content index_of_tar(const std::string& path) {
   const opened_file opened = open_file(path);
   const detail::named_bytes file = detail::bytes_of(opened);

@@ -40,9 +40,9 @@
 HOCKET_BEGIN_NAMESPACE
 namespace data {
 
-/// A source to which its loader reports how far it has come: `loaded_until(cursor)`, before it loads the first batch and
-/// after others, when all samples before the cursor are loaded; and `loading_ends()`, which must not fail and must end
-/// waits of `append`, from the destructor.
+/// A source to which its loader reports how far it has come: `loaded_until(cursor)`, before it loads the first batch
+/// and after others, when all samples before the cursor are loaded; and `loading_ends()`, which must not fail and must
+/// end waits of `append`, from the destructor.
 template <class Source>
 concept reports_loading = requires(const Source& from, const cursor& at) {
   from.loaded_until(at);

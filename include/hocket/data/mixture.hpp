@@ -94,8 +94,8 @@ class mixture {
     return text;
   }
 
-  /// Returns the positions. Later changes of the mixture do not affect the result. Raises `invalid_argument` if `number`
-  /// is not 0: the mixture has no end, and so no other epoch.
+  /// Returns the positions. Later changes of the mixture do not affect the result. Raises `invalid_argument` if
+  /// `number` is not 0: the mixture has no end, and so no other epoch.
   mixture_order epoch(std::uint64_t number = 0) const;
 
   /// Returns the number of positions.

@@ -194,7 +194,8 @@ class npy_reader {
            hocket::detail::concat({"the shape needs more bytes than the ", bytes, " that follow the header"}));
   }
 
-  /// Checks the number of rows without bytes, which nothing in the file bounds: a program that visits each row must end.
+  /// Checks the number of rows without bytes, which nothing in the file bounds: a program that visits each row must
+  /// end.
   void require_rows(std::uint64_t bytes) const {
     const std::uint64_t rows = result_.rows();
     if (rows <= bytes || result_.row_elements() != 0) return;

@@ -99,8 +99,8 @@ using rank_microbatches = std::vector<division>;
 /// Packs sequences, and divides the packs among `ranks` ranks so that their costs are about equal. All ranks get the
 /// same number of microbatches, of which some may be empty: a rank takes part in the collectives of an empty one, too.
 /// The microbatches of a rank have descending costs, so that those of equal number are similar on all ranks. Raises
-/// `invalid_argument` if a sequence is longer than the budget, if `ranks` is 0, or if the cost of a pack is negative or not
-/// finite.
+/// `invalid_argument` if a sequence is longer than the budget, if `ranks` is 0, or if the cost of a pack is negative or
+/// not finite.
 inline rank_microbatches pack(std::span<const std::uint64_t> lengths, std::uint64_t budget, std::size_t ranks,
                               const cost_model& cost = {}) {
   if (ranks == 0) raise(errc::invalid_argument, "sequences can't be packed for 0 ranks", {.operation = "data::pack"});

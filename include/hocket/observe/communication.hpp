@@ -17,8 +17,8 @@
 /// @endcode
 ///
 /// A call that ends on the path of the shortest messages without waiting takes about a microsecond, and is counted but
-/// not timed: reading the clock would cost as much as a fifth of such a call. Forms for blocks of different lengths count
-/// as their collective. Bytes are those of elements, as in `traffic`; copies between devices are not counted.
+/// not timed: reading the clock would cost as much as a fifth of such a call. Forms for blocks of different lengths
+/// count as their collective. Bytes are those of elements, as in `traffic`; copies between devices are not counted.
 #pragma once
 
 #include <hocket/communicator/communication_counts.hpp>
@@ -113,9 +113,9 @@ class followed_communication {
 
 }  // namespace detail
 
-/// Shows the calls of this rank on `comm` in `metrics`, from its first call on; a snapshot of the metrics has the values
-/// at that time. The communicator may be destroyed before the registry. Several communicators of one registry are added
-/// up: watch each once. Peers have the numbers that they have in the whole job.
+/// Shows the calls of this rank on `comm` in `metrics`, from its first call on; a snapshot of the metrics has the
+/// values at that time. The communicator may be destroyed before the registry. Several communicators of one registry
+/// are added up: watch each once. Peers have the numbers that they have in the whole job.
 ///
 /// **Cost.** 3 KiB for each rank of the job, and 36 KiB. Calls take as long as before, because they are always counted.
 /// **Threads.** Any.

@@ -101,8 +101,8 @@ inline double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// A new file of events in a folder. Readers sort the files of a folder by name, which begins with the time. The clock may
-/// be behind that of the host that wrote the newest file: the new one still gets a name after it.
+/// A new file of events in a folder. Readers sort the files of a folder by name, which begins with the time. The clock
+/// may be behind that of the host that wrote the newest file: the new one still gets a name after it.
 class event_file {
  public:
   /// **Errors.** `system` if the folder or the file can't be created.
@@ -141,7 +141,8 @@ class event_file {
  private:
   static constexpr std::string_view begin_of_name = "events.out.tfevents.";
 
-  /// Returns the second in a name of a file of events; 0 if it has none, or not one of 10 digits, as until the year 2286.
+  /// Returns the second in a name of a file of events; 0 if it has none, or not one of 10 digits, as until the year
+  /// 2286.
   static std::int64_t second_of(std::string_view name) noexcept {
     constexpr std::size_t digits = 10;
     if (!name.starts_with(begin_of_name)) return 0;
@@ -151,7 +152,8 @@ class event_file {
     return error == std::errc() && end == name.data() + digits ? result : 0;
   }
 
-  /// Sets `newest` to the last name of a file of events in the folder; empty if there is none. Returns 0, or an error number.
+  /// Sets `newest` to the last name of a file of events in the folder; empty if there is none. Returns 0, or an error
+  /// number.
   static int find_newest(const std::string& folder, std::string& newest) {
     std::vector<std::string> names;
     platform::file_system files;

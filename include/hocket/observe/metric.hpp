@@ -2,9 +2,9 @@
 /// @file
 /// Counters, gauges and histograms that any thread updates in a few nanoseconds without a lock, and any thread reads.
 ///
-/// Threads that update one variable wait for its cache line. So counters and histograms have a cell for each of the first
-/// 16 threads, on cache lines of its own; a thread changes its cell by a load and a store. Further threads share a cell,
-/// which they change by atomic additions. A value is the sum of the cells.
+/// Threads that update one variable wait for its cache line. So counters and histograms have a cell for each of the
+/// first 16 threads, on cache lines of its own; a thread changes its cell by a load and a store. Further threads share
+/// a cell, which they change by atomic additions. A value is the sum of the cells.
 #pragma once
 
 #include <hocket/core/config.hpp>

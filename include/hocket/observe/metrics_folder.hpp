@@ -2,9 +2,9 @@
 /// @file
 /// Metrics of processes of one host, in a folder with a file per rank, so that one process can show those of all.
 ///
-/// Files need no call of other ranks: a rank that computes for a long time, or that waits for a dead one, is seen as well.
-/// Each file is replaced at once, once a second. One that has not been replaced for 5 s is of a rank that has died or is
-/// stopped, and is not read. Processes of other users can't read the files.
+/// Files need no call of other ranks: a rank that computes for a long time, or that waits for a dead one, is seen as
+/// well. Each file is replaced at once, once a second. One that has not been replaced for 5 s is of a rank that has
+/// died or is stopped, and is not read. Processes of other users can't read the files.
 #pragma once
 
 #include <hocket/bootstrap/blob.hpp>
@@ -102,8 +102,8 @@ class metrics_writer {
   std::thread thread_;
 };
 
-/// Returns the metrics of the live ranks that write to a folder, in the order of their labels. Of ranks with equal labels,
-/// one is returned, because sinks could not distinguish them.
+/// Returns the metrics of the live ranks that write to a folder, in the order of their labels. Of ranks with equal
+/// labels, one is returned, because sinks could not distinguish them.
 inline std::vector<rank_metrics> read_metrics_folder(const std::string& folder) {
   std::map<labels, snapshot> found;
   for (const std::string& name : platform::list_directory(folder)) {

@@ -80,9 +80,9 @@ inline void add_rank(ranked_sample& to, int rank, double value) {
 
 /// Returns the metrics of all ranks, on every rank, sorted by name and labels.
 ///
-/// Collective: every rank must have metrics of equal names, kinds, labels and bounds. **Cost.** Two all_gather, of 16 bytes
-/// and of 8 bytes for each value; a histogram has one value more than buckets. **Errors.** Those of `all_gather`; on all
-/// ranks `mismatch` if metrics differ, which names a rank.
+/// Collective: every rank must have metrics of equal names, kinds, labels and bounds. **Cost.** Two all_gather, of 16
+/// bytes and of 8 bytes for each value; a histogram has one value more than buckets. **Errors.** Those of `all_gather`;
+/// on all ranks `mismatch` if metrics differ, which names a rank.
 template <class Domain>
 std::vector<ranked_sample> read_over_ranks(const communicator<Domain>& comm, const registry& metrics) {
   const snapshot now = metrics.read();

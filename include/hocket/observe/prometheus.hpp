@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Shows metrics to Prometheus: by an endpoint that Prometheus reads, or in a file for the textfile collector of its node
-/// exporter. Needs prometheus-cpp: link `hocket::prometheus`.
+/// Shows metrics to Prometheus: by an endpoint that Prometheus reads, or in a file for the textfile collector of its
+/// node exporter. Needs prometheus-cpp: link `hocket::prometheus`.
 ///
 /// @code
 /// hocket::observe::prometheus_endpoint endpoint("0.0.0.0:9400", metrics, {.local_rank = 2});   // http://HOST:9402/metrics
@@ -59,8 +59,8 @@ inline std::string escaped_help(std::string_view help) {
   return result;
 }
 
-/// Returns a metric with its labels, and those of `constant`, which distinguish registries. A label of the metric that has
-/// the name of one of these gets "exported_" before its name, as Prometheus renames it by default.
+/// Returns a metric with its labels, and those of `constant`, which distinguish registries. A label of the metric that
+/// has the name of one of these gets "exported_" before its name, as Prometheus renames it by default.
 inline ::prometheus::ClientMetric with_labels(const labels& own, const labels& constant) {
   ::prometheus::ClientMetric result;
   const auto has = [](const labels& in, const std::string& name) {
@@ -98,14 +98,14 @@ inline ::prometheus::MetricType type_of(metric_kind kind) noexcept {
 
 }  // namespace detail
 
-/// Registries as prometheus-cpp reads them. Several registries, such as those of ranks that are threads, become one list, in
-/// which each name appears once.
+/// Registries as prometheus-cpp reads them. Several registries, such as those of ranks that are threads, become one
+/// list, in which each name appears once.
 ///
 /// **Threads.** Any.
 class prometheus_collectable : public ::prometheus::Collectable {
  public:
-  /// Adds a registry, which must outlive this object. All its metrics get the labels `constant`; a label of a metric that
-  /// has the name of one of them becomes "exported_" and its name.
+  /// Adds a registry, which must outlive this object. All its metrics get the labels `constant`; a label of a metric
+  /// that has the name of one of them becomes "exported_" and its name.
   ///
   /// **Errors.** `invalid_argument` if a label is not valid, or another registry has the same labels.
   void add(const registry& metrics, labels constant = {}) {
@@ -201,16 +201,16 @@ inline void write_textfile(const std::string& path, const registry& metrics, lab
 struct prometheus_options {
   int local_rank = 0;  ///< is added to the port, so that each rank of a host has its own
   labels constant{};   ///< which all metrics get, such as {{"rank", "3"}}
-  /// If set, all processes of a host share one endpoint: that of local rank 0, at the port without an addition. The others
-  /// write their metrics to this folder of the host, one for each job.
+  /// If set, all processes of a host share one endpoint: that of local rank 0, at the port without an addition. The
+  /// others write their metrics to this folder of the host, one for each job.
   std::string folder{};
 };
 
 /// An HTTP endpoint, `/metrics`, which one thread of prometheus-cpp serves until this object is destroyed.
 ///
-/// With `prometheus_options::folder`, local rank 0 serves the metrics of all processes of the host that pass equal address
-/// and folder, and `constant` labels that distinguish them. Those of others are a second old at most; those of a process
-/// that has died or is stopped disappear within 5 s. While local rank 0 does not run, there is no endpoint.
+/// With `prometheus_options::folder`, local rank 0 serves the metrics of all processes of the host that pass equal
+/// address and folder, and `constant` labels that distinguish them. Those of others are a second old at most; those of
+/// a process that has died or is stopped disappear within 5 s. While local rank 0 does not run, there is no endpoint.
 ///
 /// **Threads.** Any.
 class prometheus_endpoint {
@@ -239,8 +239,8 @@ class prometheus_endpoint {
     exposer_->RegisterCollectable(collected_);
   }
 
-  /// Adds the registry of another rank of this process, with labels such as {{"rank", "..."}}. Only a process that serves
-  /// shows it.
+  /// Adds the registry of another rank of this process, with labels such as {{"rank", "..."}}. Only a process that
+  /// serves shows it.
   void add(const registry& metrics, labels constant) { collected_->add(metrics, std::move(constant)); }
 
   /// Returns the port at which this process serves; 0 if another one serves its metrics.

@@ -137,8 +137,8 @@ class registry {
   /// Returns the counter of this name and these labels, and creates it on first use. The same holds for the others.
   ///
   /// **Cost.** A search by name: keep the reference, which stays valid. A counter has 1 KiB, a histogram of 20 buckets
-  /// 3 KiB. **Errors.** `invalid_argument` if a name, a label, or a bound is not valid, and if metrics of one name differ
-  /// in kind, help, names of labels, or bounds.
+  /// 3 KiB. **Errors.** `invalid_argument` if a name, a label, or a bound is not valid, and if metrics of one name
+  /// differ in kind, help, names of labels, or bounds.
   observe::counter& counter(std::string_view name, std::string_view help, labels of = {}) {
     return find<observe::counter>(metric_kind::counter, name, help, {}, std::move(of));
   }
@@ -151,8 +151,8 @@ class registry {
     return find<observe::histogram>(metric_kind::histogram, name, help, std::move(bounds), std::move(of));
   }
 
-  /// Calls `update()` at the begin of each later `read`, in the thread that reads, one call at a time: it sets metrics to
-  /// what is counted elsewhere. It must not call `read` or `before_read`.
+  /// Calls `update()` at the begin of each later `read`, in the thread that reads, one call at a time: it sets metrics
+  /// to what is counted elsewhere. It must not call `read` or `before_read`.
   void before_read(std::function<void()> update) {
     const std::scoped_lock lock(updates_mutex_);
     updates_.push_back(std::move(update));

@@ -170,8 +170,8 @@ inline bootstrap::blob snapshot_bytes(const snapshot& metrics, const labels& con
   return std::move(result).finish();
 }
 
-/// Reads the metrics of a rank. Returns why these are not bytes of `snapshot_bytes`; empty if they are. In the other case,
-/// `result` is not defined.
+/// Reads the metrics of a rank. Returns why these are not bytes of `snapshot_bytes`; empty if they are. In the other
+/// case, `result` is not defined.
 inline std::string read_snapshot(bootstrap::byte_view bytes, rank_metrics& result) {
   result = {};
   return detail::snapshot_decoder().decode(bytes, result);

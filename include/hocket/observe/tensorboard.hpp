@@ -82,9 +82,9 @@ value_summary summary_of(std::span<const Number> values) {
   return result;
 }
 
-/// Returns the values of a histogram that were counted after `before`, which is empty at first. A histogram does not know
-/// its least and its greatest value: the first bucket is drawn from 0, if its bound is positive, and else as wide as the
-/// second; the last one as wide as the one before.
+/// Returns the values of a histogram that were counted after `before`, which is empty at first. A histogram does not
+/// know its least and its greatest value: the first bucket is drawn from 0, if its bound is positive, and else as wide
+/// as the second; the last one as wide as the one before.
 inline value_summary summary_of(const distribution& now, const distribution& before,
                                 const std::vector<double>& bounds) {
   value_summary result;
@@ -126,12 +126,12 @@ inline std::string tag_of(std::string_view name, const labels& of) {
   return result;
 }
 
-/// Writes a new file of events into a folder, which is a run in TensorBoard. Of the ranks of a job, one writes, or each has
-/// a folder of its own. Each event is in the file when the call returns.
+/// Writes a new file of events into a folder, which is a run in TensorBoard. Of the ranks of a job, one writes, or each
+/// has a folder of its own. Each event is in the file when the call returns.
 ///
-/// **Threads.** Any; a function that the registry calls before it is read must not call this object. **Errors.** `system`
-/// if the file can't be written, as on a full disk: the event is lost, and a later call writes again if there is space.
-/// Values of the registry's histograms are not lost, but are part of the next event.
+/// **Threads.** Any; a function that the registry calls before it is read must not call this object. **Errors.**
+/// `system` if the file can't be written, as on a full disk: the event is lost, and a later call writes again if there
+/// is space. Values of the registry's histograms are not lost, but are part of the next event.
 class tensorboard {
  public:
   /// Makes the folder and a file.
@@ -209,8 +209,8 @@ class tensorboard {
     append(step, value);
   }
 
-  /// States that `step` is the next one that the training writes, after it was restarted or went back: readers drop what
-  /// earlier events of this folder say about this step and later ones, so that they show each step once. After a
+  /// States that `step` is the next one that the training writes, after it was restarted or went back: readers drop
+  /// what earlier events of this folder say about this step and later ones, so that they show each step once. After a
   /// checkpoint of n steps, that is n + 1.
   void restart(std::int64_t step) {
     const std::scoped_lock lock(mutex_);

@@ -29,8 +29,8 @@ namespace observe {
 /// Writes counters and gauges of this rank into its trace. A metric with labels has a track for each sample, and a
 /// histogram none.
 ///
-/// **Threads.** Any. **Lifetime.** `metrics` must outlive it. **Cost.** Some 200 bytes for each value, and the time of a
-/// snapshot.
+/// **Threads.** Any. **Lifetime.** `metrics` must outlive it. **Cost.** Some 200 bytes for each value, and the time of
+/// a snapshot.
 class trace_counters {
  public:
   /// @param names of metrics, which need not exist yet; a metric that never exists has no track

@@ -28,8 +28,8 @@ enum class loss_kind : unsigned char {
 /// A multi-layer perceptron.
 class mlp {
  public:
-  /// `widths` are the number of features, of the outputs of each hidden layer, and of targets. Raises `invalid_argument` if
-  /// there are fewer than two, or one is 0.
+  /// `widths` are the number of features, of the outputs of each hidden layer, and of targets. Raises
+  /// `invalid_argument` if there are fewer than two, or one is 0.
   mlp(std::string name, std::vector<std::size_t> widths, loss_kind loss = loss_kind::squared_error)
       : name_(std::move(name)), widths_(std::move(widths)), loss_(loss) {
     if (widths_.size() >= 2 && std::find(widths_.begin(), widths_.end(), std::size_t{0}) == widths_.end()) return;

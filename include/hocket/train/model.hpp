@@ -31,8 +31,8 @@ struct model_parameter {
   double deviation = 0;
 };
 
-/// The values of all parameters, in the order of `parameters()`; and the sums of their gradients. Sums are of type double,
-/// so that their order, and with it the number of ranks, all but never changes a bit of the parameters.
+/// The values of all parameters, in the order of `parameters()`; and the sums of their gradients. Sums are of type
+/// double, so that their order, and with it the number of ranks, all but never changes a bit of the parameters.
 using parameter_values = std::vector<std::span<const float>>;
 using parameter_gradients = std::vector<std::span<double>>;
 

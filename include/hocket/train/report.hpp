@@ -35,8 +35,9 @@ struct train_options {
   bool shows_progress = true;  ///< of rank 0, on standard error
   std::string log{};           ///< folder for a log of JSON lines of each rank; empty: none
   std::string tensorboard{};   ///< folder for events of rank 0; empty: none
-  /// Folder from whose newest checkpoint the training continues, and to which it saves; empty: none. Model, seed, batch and
-  /// number of samples must be those of the checkpoint; `epochs`, `learning_rate` and the number of ranks may change.
+  /// Folder from whose newest checkpoint the training continues, and to which it saves; empty: none. Model, seed, batch
+  /// and number of samples must be those of the checkpoint; `epochs`, `learning_rate` and the number of ranks may
+  /// change.
   std::string checkpoints{};
   std::uint64_t checkpoint_every = 100;  ///< steps between checkpoints; there is one more at the end
   /// Longest wait of a rank for others, a batch or a checkpoint.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Samples of numbers in memory, as the source of a loader: each has features, from which a model predicts, and targets.
+/// Samples of numbers in memory, as the source of a loader: each has features, from which a model predicts, and
+/// targets.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -33,8 +34,8 @@ class number_samples {
  public:
   using batch_type = number_batch;
 
-  /// Sample i has `features_per_sample` numbers of `features` from number i * `features_per_sample` on, and targets in the
-  /// same way. Raises `invalid_argument` if the arrays do not have the same number of whole samples.
+  /// Sample i has `features_per_sample` numbers of `features` from number i * `features_per_sample` on, and targets in
+  /// the same way. Raises `invalid_argument` if the arrays do not have the same number of whole samples.
   number_samples(std::span<const float> features, std::size_t features_per_sample, std::span<const float> targets,
                  std::size_t targets_per_sample)
       : features_(features), targets_(targets), features_per_sample_(features_per_sample),

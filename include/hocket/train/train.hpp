@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Trains a model on several ranks, for programs that have no training loop yet: samples are shared out, gradients summed,
-/// parameters updated, metrics logged and checkpoints saved.
+/// Trains a model on several ranks, for programs that have no training loop yet: samples are shared out, gradients
+/// summed, parameters updated, metrics logged and checkpoints saved.
 ///
 /// @code
 /// hocket::train::mlp model("NeuralNet_Model", {128, 64, 10}, hocket::train::loss_kind::cross_entropy);
@@ -113,8 +113,8 @@ inline std::string reason_of_exception() {
 }
 #endif
 
-/// Trains as one rank of `comm`. If the model or the source throws, the other ranks fail with the same reason. Before they
-/// can learn of it, `on_failure` is called while the exception is handled.
+/// Trains as one rank of `comm`. If the model or the source throws, the other ranks fail with the same reason. Before
+/// they can learn of it, `on_failure` is called while the exception is handled.
 template <class Domain, class Model, class Source, class OnFailure>
 report train_as_rank(communicator<Domain>& comm, const Model& model, const Source& source, const train_options& options,
                      const std::string& device_name, [[maybe_unused]] OnFailure on_failure) {
@@ -210,17 +210,17 @@ struct simulated {
 
 /// Trains `model` on `source` with `on.count` ranks, and returns what happened. The model is copied for each rank.
 ///
-/// Every number of ranks uses the same batches: ranks divide each one, and sum losses and gradients, so that results differ
-/// by rounding alone. A rank that gets no sample of a batch takes part in its sums.
+/// Every number of ranks uses the same batches: ranks divide each one, and sum losses and gradients, so that results
+/// differ by rounding alone. A rank that gets no sample of a batch takes part in its sums.
 /// @param source has `size()`, and makes batches: see `data::source`. `number_samples` has arrays of numbers.
 /// @param how `threads{}`, `simulated{}`, or `processes{}` of <hocket/train/ucx.hpp>
 ///
-/// **Errors.** `invalid_argument` if there are no nodes, no samples or no parameters, two parameters have one name, a GPU is
-/// asked for that can't be used, or a loss or a parameter becomes infinite or no number: then no checkpoint is written any
-/// more. `mismatch` if the checkpoints are those of another model, seed, batch or number of samples. The exception of the
-/// model or the source on any rank; of processes, `peer_lost` with its text. Those of calls and checkpoints, and of logs that
-/// can't be created; if a log can't be written later, as on a full disk, this is reported once on standard error, and the
-/// training continues. A model without one of its functions does not compile.
+/// **Errors.** `invalid_argument` if there are no nodes, no samples or no parameters, two parameters have one name, a
+/// GPU is asked for that can't be used, or a loss or a parameter becomes infinite or no number: then no checkpoint is
+/// written any more. `mismatch` if the checkpoints are those of another model, seed, batch or number of samples. The
+/// exception of the model or the source on any rank; of processes, `peer_lost` with its text. Those of calls and
+/// checkpoints, and of logs that can't be created; if a log can't be written later, as on a full disk, this is reported
+/// once on standard error, and the training continues. A model without one of its functions does not compile.
 template <class Model, class Source, class How = threads>
 report train_distributed(const Model& model, const Source& source, nodes on = {}, const train_options& options = {},
                          How how = {}) {

@@ -130,8 +130,8 @@ class progress {
   }
 
  private:
-  /// Records are not the state of the training. So a failure to write them, as on a full disk, is reported once, and the
-  /// training continues.
+  /// Records are not the state of the training. So a failure to write them, as on a full disk, is reported once, and
+  /// the training continues.
   template <class Act>
   void write(const Act& act) {
 #if HOCKET_HAS_EXCEPTIONS

@@ -3,9 +3,9 @@
 /// The system calls by which files are written so that they survive a crash: each is one virtual function, so that a
 /// test can end the process before it, let it fail, or record what a loss of power would leave.
 ///
-/// What the storage has to provide: `sync` of a file makes its bytes durable, `sync` of a folder its entries; renaming is
-/// atomic; what one process has written and closed, another one reads. Local file systems do, and those of clusters that
-/// follow POSIX.
+/// What the storage has to provide: `sync` of a file makes its bytes durable, `sync` of a folder its entries; renaming
+/// is atomic; what one process has written and closed, another one reads. Local file systems do, and those of clusters
+/// that follow POSIX.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -65,8 +65,8 @@ class file_system {
     return descriptor < 0 ? errno : 0;
   }
 
-  /// Writes some of `bytes`, or none if a signal arrives, at `offset`. A number of bytes that is no multiple of 4096 goes
-  /// through the page cache, also in a file that was opened for direct access, and so does all that follows.
+  /// Writes some of `bytes`, or none if a signal arrives, at `offset`. A number of bytes that is no multiple of 4096
+  /// goes through the page cache, also in a file that was opened for direct access, and so does all that follows.
   virtual int write(int file, std::span<const std::byte> bytes, std::uint64_t offset, std::size_t& written) {
     written = 0;
     if (exceeds_file_size_limit(offset + bytes.size())) return EFBIG;
@@ -86,8 +86,8 @@ class file_system {
   /// Makes the bytes of a file, or the entries of a folder, durable.
   virtual int sync(int file) { return checked(::fsync(file)); }
 
-  /// Renames a file; fails with EEXIST if `to` exists. Where the file system can't do that at once, links `to` and removes
-  /// `from`: a crash may leave both.
+  /// Renames a file; fails with EEXIST if `to` exists. Where the file system can't do that at once, links `to` and
+  /// removes `from`: a crash may leave both.
   virtual int rename_to_new(const std::string& from, const std::string& to) {
     const int error = checked(::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE));
     if (error != EINVAL && error != ENOSYS) return error;
@@ -121,9 +121,9 @@ class file_system {
     return error;
   }
 
-  /// Opens a file, or makes it, and locks it until the descriptor is closed, which the kernel does when the process ends.
-  /// Returns EWOULDBLOCK if another descriptor has the lock; then, and if the file system has no locks (ENOLCK, ENOSYS,
-  /// EOPNOTSUPP), the file is open. Network file systems need write access to lock.
+  /// Opens a file, or makes it, and locks it until the descriptor is closed, which the kernel does when the process
+  /// ends. Returns EWOULDBLOCK if another descriptor has the lock; then, and if the file system has no locks (ENOLCK,
+  /// ENOSYS, EOPNOTSUPP), the file is open. Network file systems need write access to lock.
   virtual int lock(const std::string& path, file_descriptor& result) {
     result.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
     return result.get() < 0 ? errno : checked(::flock(result.get(), LOCK_EX | LOCK_NB));

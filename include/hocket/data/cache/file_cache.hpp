@@ -64,9 +64,9 @@ struct open_rules {
 /// outlive it. All processes must state the same bound.
 ///
 /// A file that is in use is not removed. To make room, the files whose last use is the longest ago are removed; a
-/// reservation counts the whole of a file that is being downloaded, so that the bound holds at any time. If a downloader
-/// dies or fails, the next process that needs the file continues with what was written, if the version is the same and
-/// is stated.
+/// reservation counts the whole of a file that is being downloaded, so that the bound holds at any time. If a
+/// downloader dies or fails, the next process that needs the file continues with what was written, if the version is
+/// the same and is stated.
 class file_cache {
  public:
   /// Makes the folder if necessary. Raises `system` if that fails, and `invalid_argument` if an option is 0.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The folder of a cache, which all processes of a host share: who may change it, what is in it, and what is removed from
-/// it to make room.
+/// The folder of a cache, which all processes of a host share: who may change it, what is in it, and what is removed
+/// from it to make room.
 ///
 /// Each file has a lock. Its readers share it, and its downloader has it alone, under the name of a partial file that
-/// becomes that of the whole one; so what is in use can't be removed, and a downloader that dies frees its file at once.
-/// Names, reservations and removals change only under the lock of the folder, `lock`, which is held briefly.
+/// becomes that of the whole one; so what is in use can't be removed, and a downloader that dies frees its file at
+/// once. Names, reservations and removals change only under the lock of the folder, `lock`, which is held briefly.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads the samples of remote shards through a cache, in an order of groups of shards, so that each shard is downloaded
-/// once per host and epoch, also if the data set is larger than the cache.
+/// Reads the samples of remote shards through a cache, in an order of groups of shards, so that each shard is
+/// downloaded once per host and epoch, also if the data set is larger than the cache.
 ///
 /// All ranks of a host read the same groups in the same order. A shard is removed only after the slowest of them has
 /// passed its group, and a rank that is two groups ahead waits for the slowest. So the cache must have room for two
@@ -78,16 +78,16 @@ concept remote_shards = requires(Shards& all, opened_file file, typename Shards:
 /// The samples of remote shards, as a source of a loader; see the top of this file. The shards must outlive it. May be
 /// used by several threads. A program that has no loader calls `loaded_until` instead.
 ///
-/// From the first call of `loaded_until` on, a thread downloads the shards of the reader's group and of the next one. Its
-/// errors are those of `append`, which tries again.
+/// From the first call of `loaded_until` on, a thread downloads the shards of the reader's group and of the next one.
+/// Its errors are those of `append`, which tries again.
 template <remote_shards Shards>
 class group_reader {
  public:
   using batch_type = shard_batch<typename Shards::shard_type::batch_type>;
 
-  /// `of` must be made of `listed_shards{shards.sizes(), shards_per_group}`, and be the same for all readers of the host.
-  /// Raises `invalid_argument` if it is of other shards, if two groups are larger than the bound of the cache, or if
-  /// `self` is no reader, or one that exists already. Downloads nothing.
+  /// `of` must be made of `listed_shards{shards.sizes(), shards_per_group}`, and be the same for all readers of the
+  /// host. Raises `invalid_argument` if it is of other shards, if two groups are larger than the bound of the cache, or
+  /// if `self` is no reader, or one that exists already. Downloads nothing.
   group_reader(Shards& shards, order of, const host_reader& self = {})
       : shards_(shards), order_(std::move(of)), self_(valid(self)), ends_(ends_of(shards.sizes())),
         names_(names_of(shards.files())), groups_(order_.epoch(0).groups()),
@@ -139,8 +139,8 @@ class group_reader {
     if (failure cause = move_to(turn, limit())) raise(std::move(cause));
   }
 
-  /// Informs the readers of the host that this one needs nothing until the next call of `loaded_until`, and ends waits of
-  /// `append`. A loader calls it when it is destroyed.
+  /// Informs the readers of the host that this one needs nothing until the next call of `loaded_until`, and ends waits
+  /// of `append`. A loader calls it when it is destroyed.
   void loading_ends() const {
     has_ended_ = true;
     // If that fails, the others wait until they find this reader dead.
@@ -286,8 +286,8 @@ class group_reader {
     return has_all ? idle : busy;
   }
 
-  /// Lists the shards that are admitted and were not fetched since the last turn, those of the own turn first. Each reader
-  /// begins with another one.
+  /// Lists the shards that are admitted and were not fetched since the last turn, those of the own turn first. Each
+  /// reader begins with another one.
   failure find_missing(std::vector<std::uint64_t>& result, bool& has_all) const {
     detail::cache_folder::guard locked;
     if (failure cause = shards_.cache().files().lock(limit(), locked, &has_ended_)) return cause;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The record beside a partial download: which version of which file it is, so that the download can be continued, and how
-/// many bytes are reserved for it. The boot is recorded, too: after a loss of power, a partial file may have its length but
-/// not its bytes.
+/// The record beside a partial download: which version of which file it is, so that the download can be continued, and
+/// how many bytes are reserved for it. The boot is recorded, too: after a loss of power, a partial file may have its
+/// length but not its bytes.
 #pragma once
 
 #include <hocket/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How far the readers of a host have come in the order of groups of shards. Each has a file in the folder of the cache,
-/// which it keeps locked and which states its turn; so the others know what it still needs, and whether it lives.
+/// How far the readers of a host have come in the order of groups of shards. Each has a file in the folder of the
+/// cache, which it keeps locked and which states its turn; so the others know what it still needs, and whether it
+/// lives.
 ///
 /// Turns count groups over all epochs: group 2 of epoch 1 of an order with 10 groups is turn 12.
 #pragma once

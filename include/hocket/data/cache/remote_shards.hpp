@@ -89,8 +89,8 @@ class remote_tar_shards {
  public:
   using shard_type = tar_shard;
 
-  /// Reads all indices, through the cache, and keeps them in memory. Raises as `file_cache::open`, and `corrupted` if an
-  /// index is damaged or of a file of another length.
+  /// Reads all indices, through the cache, and keeps them in memory. Raises as `file_cache::open`, and `corrupted` if
+  /// an index is damaged or of a file of another length.
   remote_tar_shards(file_cache& cache, const std::vector<std::string>& names)
       : cache_(cache), files_(cache.describe(names)) {
     for (const remote_file& each : files_) {

@@ -362,8 +362,8 @@ class http_source final : public remote_source {
   /// Requests the first byte of the file, or the fields alone of one in object storage. The result has a CRC-32C if the
   /// server states that of the whole file, in the field x-amz-checksum-crc32c or x-goog-hash.
   ///
-  /// **Errors.** `invalid_argument` if the name is not valid; `timeout`; `unreachable`; `system` for a status that is an
-  /// error, and for a server that serves no ranges; `corrupted` if the answer contradicts itself.
+  /// **Errors.** `invalid_argument` if the name is not valid; `timeout`; `unreachable`; `system` for a status that is
+  /// an error, and for a server that serves no ranges; `corrupted` if the answer contradicts itself.
   failure describe(const std::string& name, remote_file& result) override {
     std::array<std::byte, 1> first{};
     detail::range_answer answer;

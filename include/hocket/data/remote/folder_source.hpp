@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Files of a folder as remote files: a folder on a shared file system, whose files are cached on a disk of the host; or
-/// any folder, to try a program without a server.
+/// Files of a folder as remote files: a folder on a shared file system, whose files are cached on a disk of the host;
+/// or any folder, to try a program without a server.
 #pragma once
 
 #include <hocket/core/config.hpp>
@@ -20,8 +20,8 @@
 HOCKET_BEGIN_NAMESPACE
 namespace data {
 
-/// The name of a file is its path in the folder. Its version is the time of its last change, so that a file that changes
-/// while it is read is an error. How long a call takes is bounded by the file system only.
+/// The name of a file is its path in the folder. Its version is the time of its last change, so that a file that
+/// changes while it is read is an error. How long a call takes is bounded by the file system only.
 class folder_source final : public remote_source {
  public:
   explicit folder_source(std::string folder) : folder_(std::move(folder)) {}

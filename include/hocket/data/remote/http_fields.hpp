@@ -230,7 +230,8 @@ constexpr std::optional<storage_name> parse_storage_name(std::string_view name) 
   return result;
 }
 
-/// Returns a key as a path of a URL: each byte percent-encoded except letters, digits and "-._~/", as signatures need it.
+/// Returns a key as a path of a URL: each byte percent-encoded except letters, digits and "-._~/", as signatures need
+/// it.
 inline std::string encoded_path(std::string_view key) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a cache of remote files needs of the storage that has them: one call that describes a file, and one that reads a
-/// part of it.
+/// What a cache of remote files needs of the storage that has them: one call that describes a file, and one that reads
+/// a part of it.
 #pragma once
 
 #include <hocket/core/config.hpp>
