@@ -129,7 +129,7 @@ TEST_CASE("two ranks download each shard of an HTTP server once, with room for a
     INFO(path_of(i));
     CHECK(server.sent(path_of(i)) >= shard_bytes);
     CHECK(server.sent(path_of(i)) <= 2 * shard_bytes);
-    twice += server.sent(path_of(i)) > shard_bytes ? 1 : 0;
+    twice += server.sent(path_of(i)) > shard_bytes ? 1U : 0U;
   }
   CHECK(twice <= 3);
 }
