@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Trains a classifier of 100 000 samples of 128 features on 3, 8 and 16 nodes, which are threads here.
-// expect: NeuralNet_Model on 16 nodes: distributed_trained, 391 steps, loss 1\.14[0-9]* -> 0\.27
+// expect: NeuralNet_Model on 16 nodes: distributed_trained, 391 steps, loss 1\.52[0-9]* -> 0\.31
 #include <hocket/train.hpp>
 
 #include <cstdio>
