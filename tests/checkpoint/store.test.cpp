@@ -146,15 +146,16 @@ class watched_files : public file_system {
  public:
   int open(const std::string& path, hocket::platform::file_use how,
            hocket::platform::file_descriptor& result) override {
-    return fails("open", path) ? error : file_system::open(path, how, result);
+    const int problem = error_of("open", path);
+    return problem != 0 ? problem : file_system::open(path, how, result);
   }
   int write(int file, std::span<const std::byte> bytes, std::uint64_t offset, std::size_t& written) override {
-    if (fails("write", "")) return error;
+    if (const int problem = error_of("write", ""); problem != 0) return problem;
     // Short, as a signal or a full disk would make it.
     return file_system::write(file, bytes.first(std::max<std::size_t>(1, bytes.size() / 2)), offset, written);
   }
   int read(int file, std::span<std::byte> bytes, std::uint64_t offset, std::size_t& count) override {
-    if (fails("read", "")) return error;
+    if (const int problem = error_of("read", ""); problem != 0) return problem;
     const std::size_t most = short_reads ? std::min<std::size_t>(bytes.size(), 8192) : bytes.size();
     const int result = file_system::read(file, bytes.first(most), offset, count);
     bytes_read += count;
@@ -162,15 +163,26 @@ class watched_files : public file_system {
   }
   int sync(int file) override {
     const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).string();
-    return fails("sync", path) ? error : file_system::sync(file);
+    const int problem = error_of("sync", path);
+    return problem != 0 ? problem : file_system::sync(file);
   }
   int make_folder(const std::string& path) override {
-    return fails("make_folder", path) ? error : file_system::make_folder(path);
+    const int problem = error_of("make_folder", path);
+    return problem != 0 ? problem : file_system::make_folder(path);
   }
   int rename_to_new(const std::string& from, const std::string& to) override {
-    return fails("rename", to) ? error : file_system::rename_to_new(from, to);
+    const int problem = error_of("rename", to);
+    return problem != 0 ? problem : file_system::rename_to_new(from, to);
   }
 
+  /// Changes what fails, also while a store removes old checkpoints in the background.
+  void let_fail(const std::string& call, int with) {
+    const std::lock_guard lock(mutex_);
+    failing_call = call;
+    error = with;
+  }
+
+  // Set these before there are other threads.
   std::string failing_call{};  ///< which call fails
   std::string failing_path{};  ///< for paths with this text
   int error = 0;
@@ -178,9 +190,12 @@ class watched_files : public file_system {
   std::atomic<std::uint64_t> bytes_read{0};
 
  private:
-  bool fails(const char* call, const std::string& path) const {
-    return failing_call == call && path.find(failing_path) != path.npos;
+  int error_of(const char* call, const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    return failing_call == call && path.find(failing_path) != path.npos ? error : 0;
   }
+
+  mutable std::mutex mutex_;
 };
 
 void flip_bit(const std::string& path, std::uint64_t at) {
@@ -495,8 +510,7 @@ TEST_CASE("a save that fails leaves no files, so that the next one has room") {
     saved.save(1, sample(me, 4).now);
     hocket::barrier(me.comm());
     for (const char* const call : {"write", "sync", "rename"}) {
-      if (me.rank() == 0) files.failing_call = call;
-      if (me.rank() == 0) files.error = ENOSPC;
+      if (me.rank() == 0) files.let_fail(call, ENOSPC);
       hocket::barrier(me.comm());
       bool has_failed = false;
       try {
@@ -508,7 +522,7 @@ TEST_CASE("a save that fails leaves no files, so that the next one has room") {
       me.check(!std::filesystem::exists(folder.path() + "/step-2.0.1"), "the files");
       hocket::barrier(me.comm());
     }
-    if (me.rank() == 0) files.failing_call = "none";
+    if (me.rank() == 0) files.let_fail("none", 0);
     hocket::barrier(me.comm());
     saved.save(2, sample(me, 6).now);
   });
