@@ -95,8 +95,8 @@ class loader {
     std::string reason;
   };
 
-  /// Loads the first checkpoint that is not damaged of those that rank 0 chooses by `choose(refused before, next)`,
-  /// which leaves `next` empty if none is left.
+  /// Tries the checkpoints that rank 0 chooses by `choose(refused before, next)` until one is not damaged, and loads that
+  /// one. `choose` leaves `next` empty if there are no more.
   template <class Choose>
   failure load_first(Choose choose, state& into, std::optional<loaded_checkpoint>& found) {
     const std::vector<std::vector<state_part>> of_host = parts_of_host(into.parts());

@@ -282,7 +282,7 @@ class file_cache {
     return {};
   }
 
-  /// Keeps what was written if it is of this version; else empties the file, and records the version.
+  /// Continues a partial file of this version; otherwise empties the file, and records the version.
   failure continue_or_restart(const remote_file& file, const std::string& name, attempt& now,
                               const detail::cache_folder::guard& locked) {
     const partial_record wanted{file.name, file.bytes, file.version, detail::boot_text()};

@@ -275,7 +275,7 @@ class cache_folder {
     return removes ? remove(which) : failure();
   }
 
-  /// Adds up bytes, of which damaged records may state more than there can be.
+  /// Sets `result` to the sum of the files' bytes. Fails if a damaged record states more than there can be.
   failure sum(const std::vector<entry>& entries, std::uint64_t& result) const {
     result = 0;
     for (const entry& each : entries) {
