@@ -30,11 +30,13 @@ CALLS = [
     "reduce",
     "gather",
     "scatter",
+    "gather_v",
+    "scatter_v",
     "barrier",
     "ping_pong",
     "exchange",
 ]
-DIVIDING = ("reduce_scatter", "all_gather", "all_to_all", "gather", "scatter")
+DIVIDING = ("reduce_scatter", "all_gather", "all_to_all", "gather", "scatter", "gather_v", "scatter_v")
 TIMINGS = ["back_to_back", "separated"]
 UNITS = {"": 1, "B": 1, "K": 1024, "KI": 1024, "KIB": 1024, "M": 1024**2, "MI": 1024**2, "MIB": 1024**2}
 

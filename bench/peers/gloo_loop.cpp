@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Measures Gloo over TCP on the loopback device, its only transport on one host, for `./dev compare`:
-/// gloo_loop FOLDER RANKS. It has no reduce-scatter that leaves its input unchanged, so that call is left out.
+/// gloo_loop FOLDER RANKS. It has no reduce-scatter that leaves its input unchanged, and its packages no gather and scatter
+/// of blocks of different lengths, so these calls are left out.
 #include "loop.hpp"
 
 #include <gloo/allgather.h>
@@ -38,7 +39,9 @@ class gloo_processes {
   int rank() const { return context_->rank; }
   int ranks() const { return context_->size; }
   std::string version() const { return "Gloo"; }
-  bool has(compare::call what) const { return what != compare::call::reduce_scatter; }
+  bool has(compare::call what) const {
+    return what != compare::call::reduce_scatter && what != compare::call::gather_v && what != compare::call::scatter_v;
+  }
   std::shared_ptr<float[]> allocate(std::size_t count) const { return compare::aligned_elements(count); }
 
   void all_reduce(const float* in, float* out, std::size_t count) {
@@ -92,6 +95,12 @@ class gloo_processes {
     options.setOutput(out, block);
     options.setRoot(0);
     gloo::scatter(options);
+  }
+  void gather_v(const float*, float*, const compare::uneven_blocks&) {
+    throw std::logic_error("Gloo's packages have no gather of blocks of different lengths");
+  }
+  void scatter_v(const float*, float*, const compare::uneven_blocks&) {
+    throw std::logic_error("Gloo has no scatter of blocks of different lengths");
   }
   void barrier() {
     gloo::BarrierOptions options(context_);

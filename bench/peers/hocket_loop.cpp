@@ -55,6 +55,14 @@ class hocket_processes {
   void scatter(const float* in, float* out, std::size_t block) {
     hocket::scatter(comm_, std::span(in, all(block)), std::span(out, block));
   }
+  void gather_v(const float* in, float* out, const compare::uneven_blocks& blocks) {
+    hocket::gather_v(comm_, std::span(in, blocks.of(rank())), std::span(out, blocks.sum()),
+                     hocket::counts{blocks.lengths});
+  }
+  void scatter_v(const float* in, float* out, const compare::uneven_blocks& blocks) {
+    hocket::scatter_v(comm_, std::span(in, blocks.sum()), std::span(out, blocks.of(rank())),
+                      hocket::counts{blocks.lengths});
+  }
   void barrier() { hocket::barrier(comm_); }
   void send(const float* from, std::size_t count, int to) {
     hocket::send(comm_, std::span(from, count), hocket::peer{to});

@@ -11,7 +11,7 @@
 /// | `quit` | end |
 ///
 /// A library is a class with `rank`, `ranks`, `version`, `has(call)`, `allocate(count)`, which returns an owner of
-/// elements, and a function for each call.
+/// elements, and a function for each call that it has.
 #pragma once
 
 #include "board.hpp"
@@ -256,6 +256,8 @@ class loop {
       case call::reduce: return library_.reduce(from, to, what.count);
       case call::gather: return library_.gather(from, to, what.block);
       case call::scatter: return library_.scatter(from, to, what.block);
+      case call::gather_v: return library_.gather_v(from, to, what.blocks);
+      case call::scatter_v: return library_.scatter_v(from, to, what.blocks);
       case call::barrier: return library_.barrier();
       case call::ping_pong: return ping_pong(from, to);
       case call::exchange:

@@ -107,9 +107,9 @@ def copies_of(call, size, ranks):
         return None
     if call == "reduce_scatter":
         return ranks, size // ranks
-    if call in ("reduce", "gather"):
+    if call in ("reduce", "gather", "gather_v"):
         return 1, size
-    if call == "scatter":
+    if call in ("scatter", "scatter_v"):
         return ranks, size // ranks
     if call == "broadcast":
         return max(ranks - 1, 1), size

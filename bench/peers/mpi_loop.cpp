@@ -53,6 +53,14 @@ class mpi {
   void scatter(const float* in, float* out, std::size_t block) {
     MPI_Scatter(in, static_cast<int>(block), MPI_FLOAT, out, static_cast<int>(block), MPI_FLOAT, 0, MPI_COMM_WORLD);
   }
+  void gather_v(const float* in, float* out, const compare::uneven_blocks& blocks) {
+    MPI_Gatherv(in, static_cast<int>(blocks.of(rank_)), MPI_FLOAT, out, blocks.int_lengths.data(),
+                blocks.int_offsets.data(), MPI_FLOAT, 0, MPI_COMM_WORLD);
+  }
+  void scatter_v(const float* in, float* out, const compare::uneven_blocks& blocks) {
+    MPI_Scatterv(in, blocks.int_lengths.data(), blocks.int_offsets.data(), MPI_FLOAT, out,
+                 static_cast<int>(blocks.of(rank_)), MPI_FLOAT, 0, MPI_COMM_WORLD);
+  }
   void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
   void send(const float* from, std::size_t count, int to) {
     MPI_Send(from, static_cast<int>(count), MPI_FLOAT, to, 0, MPI_COMM_WORLD);

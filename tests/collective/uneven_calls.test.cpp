@@ -5,16 +5,96 @@
 
 #include <hocket/collective/all_gather_v.hpp>
 #include <hocket/collective/all_to_all_v.hpp>
+#include <hocket/collective/gather_v.hpp>
+#include <hocket/collective/host/blocks.hpp>
 #include <hocket/collective/reduce_scatter_v.hpp>
+#include <hocket/collective/scatter_v.hpp>
 #include <hocket/plan/listed.hpp>
 
 #include <cstdint>
+#include <map>
+#include <numeric>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 using namespace hocket_test;
+
+namespace {
+
+hocket::detail::call_request request_with(const lengths& blocks) {
+  hocket::detail::call_request request;
+  hocket::detail::describe_blocks(hocket::detail::blocks_of(hocket::counts{blocks}), request);
+  return request;
+}
+
+/// Two different lists of short lengths for 6 ranks whose requests are equal, because they have the same hash.
+std::pair<lengths, lengths> lengths_with_one_hash() {
+  constexpr std::size_t longest = 31;
+  std::map<std::uint32_t, lengths> known;
+  for (std::size_t code = 0; code < 1U << 20U; ++code) {
+    const std::size_t a = code % 32, b = code / 32 % 32, c = code / 1024 % 32, d = code / 32'768;
+    if (a + b + c + d > 2 * longest || a + b + c + d < longest) continue;
+    const lengths blocks{longest, a, b, c, d, 2 * longest - a - b - c - d};
+    const auto [at, is_new] = known.try_emplace(request_with(blocks).lengths_signature, blocks);
+    if (!is_new) return {at->second, blocks};
+  }
+  throw std::logic_error("no two lists have the same hash");
+}
+
+/// Elements of one byte, because threads send at most 32 bytes without a machine.
+void check_short_calls(thread_rank& me, const lengths& blocks) {
+  const auto rank = static_cast<std::size_t>(me.rank());
+  const bool is_root = rank == 0;
+  std::vector<std::uint8_t> whole(sum_of(blocks));
+  std::iota(whole.begin(), whole.end(), 1);
+  const lengths offsets = offsets_of(blocks);
+  const std::span<const std::uint8_t> block = std::span(whole).subspan(offsets[rank], blocks[rank]);
+  const auto is_block = [&](const std::vector<std::uint8_t>& found, std::size_t factor) {
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (found[i] != static_cast<std::uint8_t>(factor * block[i])) return false;
+    }
+    return true;
+  };
+  std::vector<std::uint8_t> all(whole.size()), rooted(is_root ? whole.size() : 0), sums(blocks[rank]),
+      own(blocks[rank]);
+  hocket::all_gather_v(me.comm(), block, all, hocket::counts{blocks});
+  hocket::gather_v(me.comm(), block, rooted, hocket::counts{blocks});
+  hocket::reduce_scatter_v(me.comm(), whole, sums, hocket::counts{blocks});
+  hocket::scatter_v(me.comm(), is_root ? std::span<const std::uint8_t>(whole) : std::span<const std::uint8_t>(), own,
+                    hocket::counts{blocks});
+  me.check(all == whole, "all_gather_v");
+  me.check(!is_root || rooted == whole, "gather_v");
+  me.check(is_block(sums, blocks.size()), "reduce_scatter_v");
+  me.check(is_block(own, 1), "scatter_v");
+}
+
+}  // namespace
+
+TEST_CASE("short calls keep the lengths of their blocks apart, also those with the same hash") {
+  const auto [one, other] = lengths_with_one_hash();
+  CAPTURE(text_of(one), text_of(other));
+  REQUIRE(request_with(one) == request_with(other));
+  on_ranks(static_cast<int>(one.size()), [&](thread_rank& me) {
+    for (int turn = 0; turn < 4; ++turn) {
+      for (const lengths* each : {&one, &one, &other, &other}) check_short_calls(me, *each);
+    }
+  });
+}
+
+TEST_CASE("short calls that repeat move every byte, with empty blocks too") {
+  for (const int ranks : rank_counts) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      for (int seed = 0; seed < 8; ++seed) {
+        const lengths blocks = random_lengths(static_cast<std::size_t>(ranks), 9, seed);
+        for (int turn = 0; turn < 3; ++turn) check_short_calls(me, blocks);
+      }
+    });
+  }
+}
 
 TEST_CASE("counts may be destroyed as soon as an _async call has returned, and calls in flight do not interfere") {
   for (const int ranks : {1, 2, 3, 8}) {

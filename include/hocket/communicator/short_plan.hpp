@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 HOCKET_BEGIN_NAMESPACE
@@ -35,7 +36,18 @@ struct short_plan {
 
   bool is_usable = false;  ///< whether calls with this plan can be run by its steps
   std::vector<short_step> steps;
+  std::vector<std::size_t> offsets;  ///< of the blocks, in elements, and the end of the last one; none: equal blocks
   std::size_t scratch_bytes = 0;
+
+  /// Whether the steps are those for blocks of these lengths; none: equal blocks. Requests with other lengths may have
+  /// the same hash of them.
+  bool has_lengths(std::span<const std::size_t> lengths) const noexcept {
+    if (offsets.size() != (lengths.empty() ? 0 : lengths.size() + 1)) return false;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (offsets[i + 1] - offsets[i] != lengths[i]) return false;
+    }
+    return true;
+  }
 };
 
 }  // namespace detail

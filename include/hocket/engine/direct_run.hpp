@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -76,26 +77,36 @@ brief_wait await_briefly(State& state, const Receive& receive) {
 }
 
 /// Returns where `at` is in a buffer of the caller or in scratch, in bytes.
-inline std::size_t offset_of(const call_request& asked, const planned_call& planned, plan::region where,
+inline std::size_t offset_of(const call_request& asked, const plan::layout& layout, plan::region where,
                              std::uint32_t at, int rank) noexcept {
   switch (where) {
-    case plan::region::scratch: return at * planned.layout.largest_chunk() * asked.element_size;
+    case plan::region::scratch: return at * layout.largest_chunk() * asked.element_size;
     case plan::region::in:
-    case plan::region::out:
-      return (planned.layout.begin(at) - origin_of(asked.what, where, planned.layout, rank)) * asked.element_size;
+    case plan::region::out: return (layout.begin(at) - origin_of(asked.what, where, layout, rank)) * asked.element_size;
     default: return 0;
   }
 }
 
+/// Writes the offsets of blocks of these lengths and the end of the last one; nothing if there are none.
+inline void place_blocks(std::vector<std::size_t>& offsets, std::span<const std::size_t> lengths) {
+  offsets.clear();
+  if (lengths.empty()) return;
+  offsets.reserve(lengths.size() + 1);
+  offsets.push_back(0);
+  for (const std::size_t each : lengths) offsets.push_back(offsets.back() + each);
+}
+
 /// Returns the steps of a planned call on this rank. They are not usable if a message is too long, or the call needs
-/// more than copies and messages of consecutive elements. `memory` is used for them.
+/// more than copies and messages of consecutive elements. `lengths` are those of the blocks, if not equal. The memory of
+/// `old` is used for them.
 template <class State>
 short_plan short_plan_of(const State& state, const call_request& asked, const planned_call& planned,
-                         std::vector<short_step> memory) {
-  short_plan result{.steps = std::move(memory)};
+                         std::span<const std::size_t> lengths, short_plan old) {
+  short_plan result{.steps = std::move(old.steps), .offsets = std::move(old.offsets)};
   result.steps.clear();
+  result.offsets.clear();
   if constexpr (transport::sends_eagerly<typename State::endpoints_type>) {
-    const bool is_plain = asked.lengths == block_lengths::equal && !asked.checksummed && !asked.on_device;
+    const bool is_plain = asked.lengths != block_lengths::known_to_pairs && !asked.checksummed && !asked.on_device;
     const std::size_t block = planned.layout.block_size();
     const std::size_t most_bytes = state.endpoints().eager_bytes();
     if (most_bytes == 0 || !is_plain) return result;
@@ -104,11 +115,15 @@ short_plan short_plan_of(const State& state, const call_request& asked, const pl
     if (shape.lanes != 1 || shape.peer_pointers) return result;
     const unsigned length = planned.plan.length(state.size(), state.rank(), 0);
     if (length > short_plan::most_steps) return result;
-    result.scratch_bytes = shape.scratch * planned.layout.largest_chunk() * asked.element_size;
+    place_blocks(result.offsets, lengths);
+    const plan::layout layout = lengths.empty() ? planned.layout
+                                                : plan::layout::given(result.offsets.data(), planned.layout.blocks(),
+                                                                      planned.layout.chunks_per_block());
+    result.scratch_bytes = shape.scratch * layout.largest_chunk() * asked.element_size;
     result.steps.reserve(length);
     for (unsigned i = 0; i < length; ++i) {
       const plan::action what = planned.plan.at(state.size(), state.rank(), 0, i);
-      const std::size_t count = what.count == 0 ? 0 : planned.layout.chunks(what.chunk, what.count).size;
+      const std::size_t count = what.count == 0 ? 0 : layout.chunks(what.chunk, what.count).size;
       if (what.kind > plan::action_kind::receive_reduce || count * asked.element_size > most_bytes) return result;
       result.steps.push_back({.kind = what.kind,
                               .from = what.from,
@@ -118,8 +133,8 @@ short_plan short_plan_of(const State& state, const call_request& asked, const pl
                               .peer = what.peer,
                               .count = static_cast<std::uint32_t>(count),
                               .bytes = count * asked.element_size,
-                              .from_at = offset_of(asked, planned, what.from, what.from_at, state.rank()),
-                              .to_at = offset_of(asked, planned, what.to, what.to_at, state.rank())});
+                              .from_at = offset_of(asked, layout, what.from, what.from_at, state.rank()),
+                              .to_at = offset_of(asked, layout, what.to, what.to_at, state.rank())});
     }
     result.is_usable = true;
   }

@@ -33,6 +33,7 @@
 #include <new>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -254,9 +255,11 @@ planned_call make_plan(State& state, const call_request& asked, const call_setti
   return result;
 }
 
-/// Plans a call that is not remembered, and remembers it. Returns null, and sets `refused`, if that fails.
+/// Plans a call that is not remembered, and remembers it. `lengths` are those of its blocks, if all ranks know them and
+/// they differ. Returns null, and sets `refused`, if that fails.
 template <class State>
 HOCKET_NO_INLINE const remembered_call* plan_new_call(State& state, const call_request& asked,
+                                                      std::span<const std::size_t> lengths,
                                                       const call_settings& settings, outcome& refused) {
   failure fail;
   planned_call planned = make_plan(state, asked, settings, fail);
@@ -267,7 +270,7 @@ HOCKET_NO_INLINE const remembered_call* plan_new_call(State& state, const call_r
   auto& calls = state.remembered();
   remembered_call& made = settings.algorithm != nullptr ? calls.replace_named() : calls.replace(asked);
   // Until the end, the old call remains without steps, because memory may run out.
-  short_plan steps = short_plan_of(state, asked, planned, std::exchange(made.steps, {}).steps);
+  short_plan steps = short_plan_of(state, asked, planned, lengths, std::exchange(made.steps, {}));
   made = {asked, std::move(planned), std::move(steps)};
   return &made;
 }
@@ -284,7 +287,10 @@ const remembered_call* plan_checked(State& state, const Call& what, const call_s
   asked.has_repeatable_choice = settings.has_repeatable_choice;
   asked.agreement = settings.agreement;
   const remembered_call* const known = settings.algorithm == nullptr ? state.remembered().find(asked) : nullptr;
-  return known != nullptr ? known : plan_new_call(state, asked, settings, refused);
+  if (known != nullptr) return known;
+  std::span<const std::size_t> lengths;
+  if constexpr (std::is_same_v<Call, host_call>) lengths = what.blocks.counts;  // only such a call can run directly
+  return plan_new_call(state, asked, lengths, settings, refused);
 }
 
 /// Returns the plan of a call. A call that divides its vector into parts itself has `divide`, which adapts the plan.
@@ -355,7 +361,8 @@ template <class State>
 bool run_directly(State& state, const host_call& what, const remembered_call& known, const call_settings& settings,
                   const call_site& call, direct_part& part) {
   const bool is_plain = what.prepares == nullptr && settings.observer.on_step == nullptr;
-  if (compares_first || !known.steps.is_usable || !is_plain || !can_run_directly(state)) return false;
+  const bool is_usable = known.steps.is_usable && known.steps.has_lengths(what.blocks.counts);
+  if (compares_first || !is_usable || !is_plain || !can_run_directly(state)) return false;
   const planned_call& planned = known.planned;
   part.has_begun = true;
   part.sequence = state.take_sequence();
