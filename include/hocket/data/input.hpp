@@ -32,7 +32,8 @@ class opened_file {
       : name_(std::move(name)), bytes_(bytes), keeper_(std::move(keeper)) {}
 
   const std::string& name() const noexcept { return name_; }
-  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  std::span<const std::byte> bytes() const& noexcept { return bytes_; }
+  std::span<const std::byte> bytes() const&& = delete;  // they may be gone with the object
 
  private:
   std::string name_;

@@ -155,7 +155,8 @@ class loader {
     explicit epoch_range(loader& from) : from_(from) {}
     loader& from_;
   };
-  epoch_range epoch() noexcept { return epoch_range(*this); }
+  epoch_range epoch() & noexcept { return epoch_range(*this); }
+  epoch_range epoch() && = delete;  // a loop over it would use a loader that is gone
 
   /// Returns how long each side has waited. May be called by any thread.
   loader_times times() const {

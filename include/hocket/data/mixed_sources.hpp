@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 HOCKET_BEGIN_NAMESPACE
@@ -29,6 +30,11 @@ class mixed_sources {
   using batch_type = typename First::batch_type;
 
   explicit mixed_sources(const First& first, const Others&... others) : sources_(first, others...) {}
+  /// Refuses temporaries, which would be gone before they are read.
+  template <class... Sources>
+    requires std::same_as<std::tuple<First, Others...>, std::tuple<std::remove_cvref_t<Sources>...>> &&
+                 (std::is_rvalue_reference_v<Sources &&> || ...)
+  explicit mixed_sources(Sources&&...) = delete;
 
   /// Adds a sample of one of the sources. Raises as that source, and `invalid_argument` if there is no such source.
   void append(const mixed_sample& sample, batch_type& to) const {

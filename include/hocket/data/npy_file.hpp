@@ -239,20 +239,22 @@ class npy_file {
       : file_(std::move(file)), header_(read_npy_header(detail::bytes_of(file_))),
         row_bytes_(header_.rows() == 0 ? 0 : header_.row_elements() * header_.element_bytes) {}
 
-  const npy_header& header() const noexcept { return header_; }
+  const npy_header& header() const& noexcept { return header_; }
+  const npy_header& header() const&& = delete;
 
   /// Returns the number of rows.
   std::uint64_t size() const noexcept { return header_.rows(); }
   std::uint64_t row_bytes() const noexcept { return row_bytes_; }
 
   /// Returns the bytes of a row. Raises `invalid_argument` if there is no such row.
-  std::span<const std::byte> row(std::uint64_t number) const {
+  std::span<const std::byte> row(std::uint64_t number) const& {
     if (number >= size()) {
       raise(errc::invalid_argument,
             hocket::detail::concat({"row ", number, " of '", file_.name(), "' is asked for, and there are ", size()}));
     }
     return file_.bytes().subspan(header_.data_at + number * row_bytes_, row_bytes_);
   }
+  std::span<const std::byte> row(std::uint64_t number) const&& = delete;
 
   /// Adds the bytes of a row to a batch. Raises as `row`.
   void append(std::uint64_t number, batch_type& to) const {

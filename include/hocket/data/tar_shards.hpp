@@ -67,16 +67,18 @@ class tar_shard {
   /// Returns the number of samples.
   std::uint64_t size() const noexcept { return index_->samples.size(); }
 
-  /// Returns a sample, which must exist.
-  tar_sample sample(std::uint64_t number) const {
+  /// Returns a sample, which must exist. It refers to this object.
+  tar_sample sample(std::uint64_t number) const& {
     const indexed_sample& found = index_->samples[static_cast<std::size_t>(number)];
     tar_sample result{found.key, {}};
     for (const indexed_file& each : found.files)
       result.files.push_back({each.kind, tar_.bytes().subspan(each.at, each.bytes)});
     return result;
   }
+  tar_sample sample(std::uint64_t number) const&& = delete;
 
-  void append(std::uint64_t number, batch_type& to) const { to.push_back(sample(number)); }
+  void append(std::uint64_t number, batch_type& to) const& { to.push_back(sample(number)); }
+  void append(std::uint64_t number, batch_type& to) const&& = delete;
 
  private:
   opened_file tar_;
@@ -110,8 +112,8 @@ class tar_shards {
     return result;
   }
 
-  /// Returns a sample. Raises `invalid_argument` if there is no such sample.
-  tar_sample sample(std::uint64_t number) const {
+  /// Returns a sample, which refers to this object. Raises `invalid_argument` if there is no such sample.
+  tar_sample sample(std::uint64_t number) const& {
     if (number >= size())
       raise(errc::invalid_argument,
             hocket::detail::concat({"sample ", number, " is asked for, and there are ", size()}));
@@ -119,9 +121,11 @@ class tar_shards {
     const tar_shard& in = shards_[static_cast<std::size_t>(end - ends_.begin())];
     return in.sample(number + in.size() - *end);
   }
+  tar_sample sample(std::uint64_t number) const&& = delete;
 
   /// Adds a sample to a batch. Raises as `sample`. Reads no file: that happens when its bytes are used.
-  void append(std::uint64_t number, batch_type& to) const { to.push_back(sample(number)); }
+  void append(std::uint64_t number, batch_type& to) const& { to.push_back(sample(number)); }
+  void append(std::uint64_t number, batch_type& to) const&& = delete;
 
  private:
   std::vector<tar_shard> shards_;

@@ -8,6 +8,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/data/input.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,6 +31,7 @@ class line_index {
       ++lines_;
     }
   }
+  explicit line_index(std::same_as<std::string> auto&&) = delete;
 
   std::uint64_t size() const noexcept { return lines_; }
 
@@ -69,14 +71,17 @@ class text_lines {
   std::uint64_t size() const noexcept { return lines_.size(); }
 
   /// Returns a line. Raises `invalid_argument` if there is no such line.
-  std::string_view line(std::uint64_t number) const {
+  std::string_view line(std::uint64_t number) const& {
     if (number < size()) return lines_[number];
     raise(errc::invalid_argument,
           hocket::detail::concat({"line ", number, " of '", file_.name(), "' is asked for, and there are ", size()}));
   }
 
+  std::string_view line(std::uint64_t number) const&& = delete;
+
   /// Adds a line to a batch. Raises as `line`.
-  void append(std::uint64_t number, batch_type& to) const { to.push_back(line(number)); }
+  void append(std::uint64_t number, batch_type& to) const& { to.push_back(line(number)); }
+  void append(std::uint64_t number, batch_type& to) const&& = delete;
 
  private:
   opened_file file_;
