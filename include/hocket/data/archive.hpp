@@ -103,16 +103,23 @@ class tar_indexer {
   }
 
   /// Checks that the end-of-archive marker, two blocks of zeros, follows the last entry: without it, a file that was
-  /// cut between two entries is a tar file with fewer samples.
+  /// cut between two entries is a tar file with fewer samples. After the marker there may only be more zeros, which fill
+  /// the last record: programs ignore other bytes, so that the samples of a second archive would be missing.
   void require_end() const {
     const auto after = file_.bytes.subspan(std::min<std::size_t>(end_of_entries_, file_.bytes.size()));
-    const auto marker = after.first(std::min<std::size_t>(after.size(), 2 * block_bytes));
-    const bool is_zero = std::all_of(marker.begin(), marker.end(), [](std::byte each) { return each == std::byte{0}; });
-    if (marker.size() == 2 * block_bytes && is_zero) return;
+    const auto other = std::find_if(after.begin(), after.end(), [](std::byte each) { return each != std::byte{0}; });
+    const auto zeros = static_cast<std::size_t>(other - after.begin());
+    if (zeros < 2 * block_bytes) {
+      detail::refuse(
+          file_, end_of_entries_,
+          "it is no whole tar file without compression: two blocks of 512 zeros must follow the last entry, and "
+          "do not: was the file cut?");
+    }
+    if (other == after.end()) return;
     detail::refuse(
-        file_, end_of_entries_,
-        "it is no whole tar file without compression: two blocks of 512 zeros must follow the last entry, and "
-        "do not: was the file cut?");
+        file_, end_of_entries_ + zeros,
+        "bytes that are not zero follow the end of the archive: was another tar file appended to it? Use tar "
+        "--concatenate to make one archive of several");
   }
 
   /// Whether a warning says that a name has characters that the locale lacks. Its bytes are right, too.
@@ -182,7 +189,7 @@ class tar_indexer {
 /// Returns what the tar file `path` has.
 ///
 /// **Cost.** Reads the whole file. **Errors.** `system` if it can't be mapped; with file and offset, `corrupted` if it
-/// is no whole tar file without compression, or has absolute names, names with `..`, names that are not UTF-8 or two
+/// is no whole tar file without compression, has bytes other than zeros after its end, or has absolute names, names with `..`, names that are not UTF-8 or two
 /// files of one name, and `invalid_argument` if it has links, sparse files, or what is neither file nor folder.
 inline tar_content index_of_tar(const std::string& path) {
   const opened_file opened = open_file(path);
