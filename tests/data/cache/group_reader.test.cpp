@@ -26,6 +26,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -340,6 +341,31 @@ TEST_CASE("a reader that is destroyed ends its download after a piece, and anoth
   group_reader<remote_token_shards>::batch_type batch;
   for (const std::uint64_t shard : in_order.epoch(0).shards_of(0)) tested.append(shard * samples_of_shard, batch);
   for (const auto& [name, bytes] : files.source.bytes_read()) CHECK(bytes <= token_storage::shard_bytes);
+}
+
+TEST_CASE("an exception of a source is that of the call that needs the shard") {
+  token_storage files(12);
+  std::atomic<bool> throws{true};
+  std::atomic<int> thrown{0};
+  files.source.before_read = [&](const remote_file&, std::uint64_t) {
+    if (!throws) return failure();
+    ++thrown;
+    throw std::runtime_error("the source has no connection");
+  };
+  file_cache cache(files.folder(), files.source, files.options());
+  remote_token_shards shards(cache, files.names, sample_tokens);
+  const order in_order = order_of(shards);
+  const group_reader tested(shards, in_order);
+  tested.loaded_until({0, 0});
+  const auto begin = std::chrono::steady_clock::now();
+  while (thrown == 0 && std::chrono::steady_clock::now() - begin < 20s) std::this_thread::sleep_for(100us);
+  CHECK(thrown == 1);  // in the thread that downloads
+  group_reader<remote_token_shards>::batch_type batch;
+  const std::uint64_t sample = in_order.epoch(0).shards_of(0)[0] * samples_of_shard;
+  CHECK_THROWS_WITH(tested.append(sample, batch), "the source has no connection");
+  throws = false;
+  tested.append(sample, batch);
+  CHECK(batch.size() == sample_tokens + 1);
 }
 
 TEST_CASE("the end of a loader does not wait for a reader that makes no progress") {

@@ -262,10 +262,24 @@ class group_reader {
     while (!is_destroyed_) {
       has_changed_ = false;
       lock.unlock();
-      const auto pause = has_ended_ ? idle : fetch_missing();
+      const auto pause = has_ended_ ? idle : fetch_or_pause();
       lock.lock();
       changed_.wait_for(lock, pause, [this] { return has_changed_ || is_destroyed_; });
     }
+  }
+
+  /// Does what `fetch_missing` does. An exception, such as one of a source of the program, must not end the process: the
+  /// call of `append` that needs the shard tries again, and raises it.
+  std::chrono::nanoseconds fetch_or_pause() const {
+#if HOCKET_HAS_EXCEPTIONS
+    try {
+      return fetch_missing();
+    } catch (...) {
+      return after_failure;
+    }
+#else
+    return fetch_missing();
+#endif
   }
 
   /// Downloads what is missing and what no other reader downloads. Returns how long to wait until the next attempt.
