@@ -3,7 +3,8 @@
 
 The package contains hocket's own CMake package, so its targets are the same as those of an installation: hocket::hocket
 needs C++20 and threads, whatever `compiler.cppstd` of the profile is. hocket::ucx exists if UCX is found on the system, and
-hocket::prometheus and hocket::archive, for projects that name these components, if prometheus-cpp and libarchive are.
+hocket::prometheus, hocket::curl and hocket::archive, for projects that name these components, if prometheus-cpp, libcurl
+and libarchive are.
 """
 
 import os
@@ -93,10 +94,14 @@ class Hocket(ConanFile):
         with_prometheus.set_property("pkg_config_name", "hocket-prometheus")
         with_prometheus.requires = ["hocket"]
         with_prometheus.system_libs = ["prometheus-cpp-pull", "prometheus-cpp-core"]
+        with_curl = self.cpp_info.components["with_curl"]
+        with_curl.set_property("pkg_config_name", "hocket-curl")
+        with_curl.requires = ["hocket"]
+        with_curl.system_libs = ["curl"]
         with_archive = self.cpp_info.components["with_archive"]
         with_archive.set_property("pkg_config_name", "hocket-archive")
         with_archive.requires = ["hocket"]
         with_archive.system_libs = ["archive"]
-        for component in (headers, over_ucx, with_prometheus, with_archive):
+        for component in (headers, over_ucx, with_prometheus, with_curl, with_archive):
             component.bindirs = []
             component.libdirs = []

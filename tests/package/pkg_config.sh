@@ -32,4 +32,5 @@ with_component() {
   (cd "$scratch" && "./with_$1")
 }
 with_component prometheus prometheus-cpp-pull
+with_component curl libcurl
 with_component archive libarchive

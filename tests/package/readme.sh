@@ -140,9 +140,10 @@ case $way in
     conan install --requires="hocket/$version" --generator=PkgConfigDeps --output-folder=found
     grep -e '-lucp' found/hocket-ucx.pc
     grep -e '-lprometheus-cpp-pull' found/hocket-prometheus.pc
+    grep -e '-lcurl' found/hocket-curl.pc
     grep -e '-larchive' found/hocket-archive.pc
-    if grep -e 'hocket-ucx' -e '-luc' -e 'prometheus' -e '-larchive' found/hocket.pc; then
-      echo "hocket.pc of Conan needs UCX, prometheus-cpp or libarchive" >&2
+    if grep -e 'hocket-ucx' -e '-luc' -e 'prometheus' -e '-lcurl' -e '-larchive' found/hocket.pc; then
+      echo "hocket.pc of Conan needs UCX, prometheus-cpp, libcurl or libarchive" >&2
       exit 1
     fi
     ;;
