@@ -125,6 +125,8 @@ TEST_CASE("a failure that passes is followed by the right bytes") {
        2},
       {"ends before the body", at_first(1, ends_after(0)), 2},
       {"ends within the body", at_first(1, ends_after(777)), 2},
+      {"codings that leave the bytes as they are",
+       answers_with(tag + right_range + "Content-Encoding: identity\r\nContent-Encoding: aws-chunked\r\n"), 1},
       {"ends within the body three times", at_first(3, ends_after(1)), 4},
       {"never answers, once", at_first(1, never_answers), 2},
   };
@@ -181,6 +183,10 @@ TEST_CASE("an answer that is wrong is refused at once") {
        errc::corrupted, "version \"two\" of 30000 bytes"},
       {"a file that became shorter", answers_with_status("416 No", "Content-Range: bytes */50\r\n"), 1, errc::corrupted,
        "without ETag and Last-Modified of 50 bytes"},
+      {"a range of a compressed form", answers_with(tag + right_range + "Content-Encoding: gzip\r\n"), 1, errc::system,
+       "the content coding 'gzip'"},
+      {"two codings", answers_with(tag + right_range + "content-encoding: identity\r\nContent-Encoding: br, gzip\r\n"),
+       1, errc::system, "the content coding 'br, gzip'"},
       {"the whole file", answers_with_status("200 OK", tag, good_file().bytes), 1, errc::system,
        "the whole file instead of the bytes 1000 to 5999: use a server that serves ranges"},
       {"a whole file that never ends", never_ends("HTTP/1.1 200 OK\r\n" + tag + "\r\n", std::string(4096, 'x')), 1,
@@ -274,6 +280,41 @@ TEST_CASE("a pause that exceeds the time limit is not waited for") {
   CHECK(
       hocket_test::contains(got.cause.reason, "status 503; the time limit of the call does not allow another attempt"));
   CHECK(busy.requests() == 1);
+}
+
+TEST_CASE("a connection that fails does not affect other attempts and later calls") {
+  const server good([](const request& asked, const connection& to) { return serve_range(good_file(), asked, to); });
+  const server redirects([](const request& asked, const connection& to) {
+    return to.send(answer_text("302 Found", "Location: " + asked.path.substr(1) + "\r\n", ""));
+  });
+  std::string refusing;
+  { refusing = server(closes).url(); }
+  struct {
+    std::string_view name;
+    std::string url;
+    std::string_view words;
+  } const failures[]{
+      {"a name that is not resolved", "http://host.invalid/file", "attempt 4: Could not resolve host"},
+      {"a port without a server", refusing, "attempt 4: Failed to connect"},
+      {"a redirection to a name that is not resolved", redirects.url("/http://host.invalid/"),
+       "attempt 4: Could not resolve host"},
+      {"a redirection to a port without a server", redirects.url("/" + refusing), "attempt 4: Failed to connect"},
+      {"a redirection to a local file", redirects.url("/file:///etc/passwd"), "rotocol"},
+      {"a redirection to a port that is none", redirects.url("/http://127.0.0.1:99999/"), "Port number"},
+  };
+  http_source web(quick_options());
+  for (const auto& each : failures) {
+    INFO(each.name);
+    for (int i = 0; i < 2; ++i) {
+      const read_result got = read_bytes(web, {each.url, 20000, "\"one\"", {}}, wanted_first, wanted_size);
+      INFO(got.cause.reason);
+      CHECK(got.cause);
+      CHECK(hocket_test::contains(got.cause.reason, each.words));
+    }
+    const read_result got = read_bytes(web, {good.url(), 20000, "\"one\"", {}}, wanted_first, wanted_size);
+    CHECK(got.cause.reason == "");
+    CHECK((got.bytes == wanted_bytes()));
+  }
 }
 
 TEST_CASE("a host without a server is unreachable") {

@@ -109,10 +109,12 @@ inline constexpr std::size_t longest_kept_document = std::size_t{4} << 10U;
 struct curl_release {
   void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
   void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
 };
 using curl_handle = std::unique_ptr<CURL, curl_release>;
 
-/// Handles that are not in use, with their open connections. As many exist as threads have called at the same time.
+/// Handles that are not in use, with their open connections. There are at most as many as threads have called at the
+/// same time.
 class curl_handles {
  public:
   curl_handle take() {
@@ -123,7 +125,9 @@ class curl_handles {
     return result;
   }
 
-  /// Options are removed, because they refer to memory of the call that set them.
+  /// Accepts a handle whose last transfer has succeeded: after some failures, such as a name that was not resolved,
+  /// libcurl 7.88 refuses to set options of the same handle. Options are removed, because they refer to memory of the
+  /// call that set them.
   void put_back(curl_handle handle) {
     curl_easy_reset(handle.get());
     const std::scoped_lock lock(mutex_);
@@ -155,6 +159,7 @@ class http_attempt {
     if (option_problem_ != CURLE_OK)
       return refused(errc::system, {"libcurl refuses an option: ", curl_easy_strerror(option_problem_)});
     const CURLcode result = curl_easy_perform(handle_);
+    has_succeeded_ = result == CURLE_OK;
     answer_.status = status();
     if (is_header_too_long_)
       return refused(errc::corrupted, {"the header of the answer has more than ", longest_header, " bytes"});
@@ -169,7 +174,8 @@ class http_attempt {
   }
 
   const range_answer& answer() const noexcept { return answer_; }
-  std::size_t received() const noexcept { return received_; }  ///< bytes in `into`, all of them right
+  std::size_t received() const noexcept { return received_; }     ///< bytes in `into`, all of them right
+  bool has_succeeded() const noexcept { return has_succeeded_; }  ///< for libcurl, whatever the answer is
 
  private:
   template <class Value>
@@ -329,6 +335,7 @@ class http_attempt {
   std::size_t header_bytes_ = 0;
   std::size_t document_bytes_ = 0;
   std::size_t received_ = 0;
+  bool has_succeeded_ = false;
   bool is_header_complete_ = false;
   bool is_header_too_long_ = false;
   bool is_body_too_long_ = false;
@@ -419,7 +426,14 @@ class http_source final : public remote_source {
     if (!url.starts_with("http://") && !url.starts_with("https://")) return false;
     const std::string_view rest = url.substr(url.find("//") + 2);
     const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
-    return !host.empty() && host.find('@') == host.npos && detail::is_visible(url) && url.find('\\') == url.npos;
+    return !host.empty() && host.find('@') == host.npos && detail::is_visible(url) && url.find('\\') == url.npos &&
+           is_parsed(url);
+  }
+
+  /// Returns whether libcurl accepts a URL: it checks the syntax of host and port.
+  static bool is_parsed(std::string_view url) {
+    const std::unique_ptr<CURLU, detail::curl_release> parsed(curl_url());
+    return parsed && curl_url_set(parsed.get(), CURLUPART_URL, std::string(url).c_str(), 0) == CURLUE_OK;
   }
 
   /// Sets `result`, or returns what is wrong with the name.
@@ -476,7 +490,7 @@ class http_source final : public remote_source {
     if (!handle) return detail::refused(errc::out_of_memory, {"libcurl has no memory for a connection"});
     detail::http_attempt attempt(handle.get(), target, asked, into);
     detail::attempt_result found = attempt.run(how_, until);
-    handles_.put_back(std::move(handle));
+    if (attempt.has_succeeded()) handles_.put_back(std::move(handle));
     answer = attempt.answer();
     asked.first += attempt.received();
     into = into.subspan(attempt.received());

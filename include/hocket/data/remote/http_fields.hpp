@@ -144,6 +144,8 @@ class answer_fields {
     } else if (equal_names(name, "x-goog-hash") && value.find("crc32c=") != value.npos) {
       const std::string_view sum = value.substr(value.find("crc32c=") + 7);
       crc32c = parse_crc32c(sum.substr(0, sum.find(',')));
+    } else if (equal_names(name, "Content-Encoding")) {
+      if (coding.empty() && !is_uncoded(value)) coding = value.substr(0, longest_coding);
     } else if (equal_names(name, "Retry-After")) {
       retry_after = value.substr(0, 64);
     }
@@ -165,9 +167,18 @@ class answer_fields {
   std::string etag;
   std::string last_modified;
   std::string retry_after;              ///< seconds or a date
+  std::string coding;                   ///< by which the bytes differ from those of the file, such as "gzip"
   std::optional<std::uint32_t> crc32c;  ///< of the whole file
 
  private:
+  static constexpr std::size_t longest_coding = 64;
+
+  /// Whether a value of Content-Encoding leaves the bytes as they are: "aws-chunked" is the form of an upload, which some
+  /// object storage states afterwards, too.
+  static constexpr bool is_uncoded(std::string_view value) noexcept {
+    return value.empty() || equal_names(value, "identity") || equal_names(value, "aws-chunked");
+  }
+
   void note(bool is_valid, std::string_view field) {
     if (!is_valid && problem_.empty())
       problem_ = hocket::detail::concat({"the field ", field, " is malformed, or occurs twice with different values"});

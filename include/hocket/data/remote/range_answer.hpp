@@ -118,6 +118,11 @@ inline attempt_result check_answer(const range_request& asked, const range_answe
   const bool has_range_status = got.status == 206 || got.status == 416;
   if (!has_range_status && got.status != 200) return status_failure(asked, got);
   if (!fields.problem().empty()) return refused(errc::corrupted, {fields.problem()});
+  if (!fields.coding.empty() && got.status != 416) {
+    return refused(errc::system,
+                   {"the server sends the file with the content coding '", hocket::detail::to_utf8(fields.coding),
+                    "', which is not undone for ranges: store it, and let the server send it, without"});
+  }
   auto total = fields.length;
   if (has_range_status) total = fields.range ? fields.range->total : std::nullopt;
   // An answer with status 416 has no bytes, and need not state the version.
