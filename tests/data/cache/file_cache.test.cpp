@@ -7,11 +7,13 @@
 
 #include <hocket/core/crc32c.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/data/cache/cache_metrics.hpp>
 #include <hocket/data/cache/file_cache.hpp>
 #include <hocket/data/indexed_dataset.hpp>
 #include <hocket/data/npy_file.hpp>
 #include <hocket/data/text_lines.hpp>
 #include <hocket/data/token_file.hpp>
+#include <hocket/observe/registry.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +26,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/resource.h>
@@ -130,6 +133,42 @@ TEST_CASE("a cached file has the bytes of the remote one, and is read once") {
   CHECK(written.size() == (bytes + piece_bytes - 1) / piece_bytes);
   CHECK(cached_files(files.folder()) == std::vector<std::string>{"a"});
   CHECK(cache.bytes_in_use() == bytes);
+}
+
+TEST_CASE("what a cache downloads, finds and removes is counted, and shown as metrics") {
+  hocket::observe::registry metrics;
+  const auto shown = [&] {
+    std::vector<std::pair<std::string, double>> result;
+    for (const auto& each : metrics.read()) result.emplace_back(each.name, each.samples.at(0).value);
+    return result;
+  };
+  const auto expected = [](double downloads, double bytes, double evictions, double evicted, double hits) {
+    return std::vector<std::pair<std::string, double>>{{"hocket_cache_downloaded_bytes", bytes},
+                                                       {"hocket_cache_downloads", downloads},
+                                                       {"hocket_cache_evicted_bytes", evicted},
+                                                       {"hocket_cache_evictions", evictions},
+                                                       {"hocket_cache_hits", hits}};
+  };
+  storage files(5, shard_bytes);
+  {
+    file_cache cache(files.folder(), files.source, three_files), other(files.folder(), files.source, three_files);
+    hocket::observe::watch(metrics, cache);
+    hocket::observe::watch(metrics, other);
+    CHECK(shown() == expected(0, 0, 0, 0, 0));
+    for (const char* const name : {"0", "1", "2"}) cache.open(name);
+    CHECK(shown() == expected(3, 3 * shard_bytes, 0, 0, 0));
+    other.open("0");
+    cache.open("1");
+    CHECK(shown() == expected(3, 3 * shard_bytes, 0, 0, 2));
+    other.open("3");
+    CHECK(shown() == expected(4, 4 * shard_bytes, 1, shard_bytes, 2));
+    files.source.before_read = [](const remote_file&, std::uint64_t offset) {
+      return offset < 2 * piece ? failure() : hocket::make_failure(errc::unreachable, "the network is down");
+    };
+    CHECK_THROWS(cache.open("4"));
+    CHECK(shown() == expected(4, 4 * shard_bytes + 2 * piece, 2, 2 * shard_bytes, 2));
+  }
+  CHECK(shown() == expected(4, 4 * shard_bytes + 2 * piece, 2, 2 * shard_bytes, 2));
 }
 
 TEST_CASE("sources read files of a cache as local ones") {

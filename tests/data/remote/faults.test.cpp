@@ -317,6 +317,22 @@ TEST_CASE("a connection that fails does not affect other attempts and later call
   }
 }
 
+TEST_CASE("requests, retries and bytes are counted") {
+  const server tested(at_first(2, ends_after(777)));
+  http_source web(quick_options());
+  const auto counts = web.counts();
+  CHECK(counts->requests + counts->retries + counts->bytes == 0);
+  const remote_file file{tested.url(), 20000, "\"one\"", {}};
+  CHECK(!read_bytes(web, file, wanted_first, wanted_size).cause);
+  CHECK(counts->requests == 3);
+  CHECK(counts->retries == 2);
+  CHECK(counts->bytes == wanted_size);
+  CHECK(!read_bytes(web, file, 0, 10).cause);
+  CHECK(counts->requests == 4);
+  CHECK(counts->retries == 2);
+  CHECK(counts->bytes == wanted_size + 10);
+}
+
 TEST_CASE("a host without a server is unreachable") {
   std::string url;
   { url = server(closes).url(); }

@@ -17,6 +17,7 @@
 #include <hocket/core/platform/mapped_file.hpp>
 #include <hocket/core/platform/wait_limit.hpp>
 #include <hocket/core/text.hpp>
+#include <hocket/data/cache/cache_counts.hpp>
 #include <hocket/data/cache/folder.hpp>
 #include <hocket/data/cache/names.hpp>
 #include <hocket/data/cache/partial_record.hpp>
@@ -144,7 +145,10 @@ class file_cache {
         if (failure cause = begin_download(file, name, rules, now)) return cause;
       }
       if (now.is_mine) return finish_download(file, name, rules, now, result);
-      if (now.is_done) return {};
+      if (now.is_done) {
+        count(counts_->hits);
+        return {};
+      }
       if (std::exchange(progress, now.written) != now.written) limit = deadline::after(options_.timeout);
       if (!rules.waits || is_cancelled(rules)) return cancelled(file);
       if (limit.passed()) return late(file, now);
@@ -160,6 +164,9 @@ class file_cache {
     if (cause) raise(std::move(cause));
     return result;
   }
+
+  /// Returns what this object counts, which remains valid after it.
+  std::shared_ptr<const cache_counts> counts() const noexcept { return counts_; }
 
   /// The folder, for classes that store their own files in it.
   const detail::cache_folder& files() const noexcept { return folder_; }
@@ -195,6 +202,10 @@ class file_cache {
   }
   [[noreturn]] static void refuse(std::string reason) {
     raise(errc::invalid_argument, std::move(reason), {.operation = "data::file_cache"});
+  }
+
+  static void count(std::atomic<std::uint64_t>& of, std::uint64_t more = 1) noexcept {
+    of.fetch_add(more, std::memory_order_relaxed);
   }
 
   static bool is_cancelled(const open_rules& rules) noexcept {
@@ -273,11 +284,15 @@ class file_cache {
       if (failure cause = rules.find_needed(locked, needed)) return cause;
     }
     detail::cache_folder::room found;
-    if (failure cause = folder_.make_room(name, file.bytes, options_.bytes, needed, found, locked)) return cause;
+    failure cause = folder_.make_room(name, file.bytes, options_.bytes, needed, found, locked);
+    count(counts_->evictions, found.removed_files);
+    count(counts_->evicted_bytes, found.removed_bytes);
+    if (cause) return cause;
     now.has_no_room = !found.is_reserved;
     now.unavailable = found.unavailable;
     if (now.has_no_room) return now.written == 0 ? folder_.remove_partial(name, locked) : failure();
-    if (failure cause = continue_or_restart(file, name, now, locked)) return cause;
+    cause = continue_or_restart(file, name, now, locked);
+    if (cause) return cause;
     now.is_mine = true;
     return {};
   }
@@ -307,6 +322,7 @@ class file_cache {
     if (failure cause = lock(locked, rules)) return cause;
     if (int error = platform::rename_file(partial, whole); error != 0)
       return detail::cache_failure("rename", partial, error);
+    count(counts_->downloads);
     if (failure cause = folder_.remove_record(name, locked)) return cause;
     if (int error = now.partial.try_lock(platform::lock_kind::shared); error != 0)
       return detail::lock_failure(whole, error);
@@ -332,6 +348,7 @@ class file_cache {
       if (int error = now.partial.write(next, now.written); error != 0)
         return detail::cache_failure("write", path, error);
       now.written += next.size();
+      count(counts_->downloaded_bytes, next.size());
       if (file.crc32c) sum.add(next);
       if (options_.on_piece) options_.on_piece(file, now.written);
     }
@@ -362,6 +379,7 @@ class file_cache {
   detail::cache_folder folder_;
   remote_source& source_;
   const cache_options options_;
+  const std::shared_ptr<cache_counts> counts_ = std::make_shared<cache_counts>();
   std::mutex mutex_;
   std::map<std::string, remote_file> described_;
 };

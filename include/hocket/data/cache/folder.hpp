@@ -168,6 +168,7 @@ class cache_folder {
   struct room {
     bool is_reserved = false;
     std::uint64_t unavailable = 0;  ///< bytes of files that are open, needed, or being downloaded
+    std::uint64_t removed_files = 0, removed_bytes = 0;
   };
 
   /// Removes files until `bytes` more are within `bound`, the least recently used first, except those that are open or
@@ -188,7 +189,9 @@ class cache_folder {
         if (std::binary_search(needed.begin(), needed.end(), each.name)) continue;
         bool is_free = false;
         if (failure cause = free_unused(each, removes, is_free)) return cause;
-        if (is_free) freed += each.bytes;
+        if (!is_free) continue;
+        freed += each.bytes;
+        if (removes) ++result.removed_files, result.removed_bytes += each.bytes;
       }
       result.unavailable = used - freed;
       result.is_reserved = result.unavailable + bytes <= bound;

@@ -19,12 +19,14 @@
 #include <hocket/core/utf8.hpp>
 #include <hocket/data/remote/http_fields.hpp>
 #include <hocket/data/remote/range_answer.hpp>
+#include <hocket/data/remote/request_counts.hpp>
 #include <hocket/data/remote/source.hpp>
 
 #include <curl/curl.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -399,6 +401,9 @@ class http_source final : public remote_source {
     return fetch(file.name, {&file, offset, offset + into.size() - 1, false}, into, answer);
   }
 
+  /// Returns what this object counts, which remains valid after it.
+  std::shared_ptr<const request_counts> counts() const noexcept { return counts_; }
+
  private:
   static std::string problem_with(const http_options& how) {
     constexpr std::chrono::nanoseconds none(0);
@@ -479,6 +484,7 @@ class http_source final : public remote_source {
         return about(name, std::move(found));
       }
       std::this_thread::sleep_for(wait);
+      counts_->retries.fetch_add(1, std::memory_order_relaxed);
       pause = pause > how_.longest_pause / 2 ? how_.longest_pause : 2 * pause;
     }
   }
@@ -489,7 +495,9 @@ class http_source final : public remote_source {
     detail::curl_handle handle = handles_.take();
     if (!handle) return detail::refused(errc::out_of_memory, {"libcurl has no memory for a connection"});
     detail::http_attempt attempt(handle.get(), target, asked, into);
+    counts_->requests.fetch_add(1, std::memory_order_relaxed);
     detail::attempt_result found = attempt.run(how_, until);
+    counts_->bytes.fetch_add(attempt.received(), std::memory_order_relaxed);
     if (attempt.has_succeeded()) handles_.put_back(std::move(handle));
     answer = attempt.answer();
     asked.first += attempt.received();
@@ -524,6 +532,7 @@ class http_source final : public remote_source {
 
   http_options how_;
   detail::curl_handles handles_;
+  std::shared_ptr<request_counts> counts_ = std::make_shared<request_counts>();
 };
 
 }  // namespace data
