@@ -278,6 +278,8 @@ TEST_CASE("names and ranges that are not valid are refused before a request") {
                                        "http://[::1/file",
                                        "http://%20/file",
                                        "http://user:password@" + host + "/file",
+                                       "http://user@" + host + "/file",
+                                       "http://@" + host + "/file",
                                        tested.url("/a b"),
                                        tested.url("/a\r\nb"),
                                        tested.url("/\xc3\xa4"),

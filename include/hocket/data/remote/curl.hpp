@@ -431,14 +431,14 @@ class http_source final : public remote_source {
     if (!url.starts_with("http://") && !url.starts_with("https://")) return false;
     const std::string_view rest = url.substr(url.find("//") + 2);
     const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
-    return !host.empty() && host.find('@') == host.npos && detail::is_visible(url) && url.find('\\') == url.npos &&
-           is_parsed(url);
+    return !host.empty() && detail::is_visible(url) && url.find('\\') == url.npos && is_parsed(url);
   }
 
-  /// Returns whether libcurl accepts a URL: it checks the syntax of host and port.
+  /// Returns whether libcurl accepts a URL, whose host and port it checks, and it has no user name.
   static bool is_parsed(std::string_view url) {
     const std::unique_ptr<CURLU, detail::curl_release> parsed(curl_url());
-    return parsed && curl_url_set(parsed.get(), CURLUPART_URL, std::string(url).c_str(), 0) == CURLUE_OK;
+    return parsed &&
+           curl_url_set(parsed.get(), CURLUPART_URL, std::string(url).c_str(), CURLU_DISALLOW_USER) == CURLUE_OK;
   }
 
   /// Sets `result`, or returns what is wrong with the name.
