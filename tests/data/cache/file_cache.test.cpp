@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <span>
 #include <string>
@@ -335,6 +336,27 @@ TEST_CASE("a wrong checksum is an error, and the download is not continued") {
   }
   CHECK(files.source.bytes_read()["0"] == 2 * shard_bytes);
   CHECK(cache.bytes_in_use() == 0);
+}
+
+TEST_CASE("a partial file that another program removes or replaces does not become a whole one") {
+  storage files(1, shard_bytes);
+  const bool replaces = GENERATE(false, true);
+  std::string partial;
+  cache_options options = three_files;
+  options.on_piece = [&](const remote_file&, std::uint64_t written) {
+    if (partial.empty() || written < shard_bytes) return;
+    fs::remove(partial);
+    if (replaces) std::ofstream(partial) << "other";
+  };
+  file_cache cache(files.folder(), files.source, options);
+  const remote_file file = cache.describe("0");
+  partial = files.folder() + '/' + cached_name(file) + ".partial";
+  CHECK_THAT(raised_by(errc::system, [&] { cache.open(file); }),
+             Catch::Contains(partial) && Catch::Contains("was removed or replaced while it was written"));
+  CHECK(cached_files(files.folder()).empty());
+  fs::remove(partial);
+  partial.clear();
+  CHECK(text_of(cache.open(file)) == files.source.content_of("0"));
 }
 
 TEST_CASE("threads that open the same files download each once") {

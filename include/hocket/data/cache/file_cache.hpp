@@ -320,6 +320,11 @@ class file_cache {
     if (int error = now.partial.sync(); error != 0) return detail::cache_failure("write", partial, error);
     detail::cache_folder::guard locked;  // so that no process removes the file while the lock changes
     if (failure cause = lock(locked, rules)) return cause;
+    if (!now.partial.is_at(partial)) {
+      return make_failure(errc::system, hocket::detail::concat({"'", partial,
+                                                                "' was removed or replaced while it was written: only "
+                                                                "caches may change the files of a folder in use"}));
+    }
     if (int error = platform::rename_file(partial, whole); error != 0)
       return detail::cache_failure("rename", partial, error);
     count(counts_->downloads);
