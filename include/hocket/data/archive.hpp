@@ -98,8 +98,8 @@ class tar_indexer {
   }
   [[noreturn]] void fail() const {
     const char* const reason = ::archive_error_string(archive_.get());
-    refuse(hocket::detail::concat(
-        {"it is no whole tar file without compression: ", reason != nullptr ? reason : "unknown reason"}));
+    refuse(hocket::detail::concat({"it is no whole tar file without compression: ",
+                                   reason != nullptr ? reason : "a header is damaged or was cut"}));
   }
 
   /// Checks that the end-of-archive marker, two blocks of zeros, follows the last entry: without it, a file that was

@@ -109,6 +109,8 @@ file(WRITE "${scratch}/cats/${latin}.jpg" "image")
 run(tar --format=gnu -cf latin.tar "cats/${latin}.jpg")
 run(cp gnu.tar cut.tar)
 run(truncate -s 2050 cut.tar)
+run(cp pax.tar cut_header.tar)
+run(truncate -s 512 cut_header.tar) # libarchive states no reason
 # A file that ends after an entry has fewer samples, and is no whole tar file: neither are parts of its last blocks.
 run(tar --format=ustar -cf whole.tar cats/1.jpg cats/1.cls)
 foreach(bytes IN ITEMS 1024 2048 2560 3071)
@@ -147,6 +149,7 @@ expect(1 "'sparse.tar' at byte [0-9]+: 'sparse.dat' is a sparse file" index spar
 expect(1 "'packed.tar' at byte 0: it is no whole tar file without compression" index packed.tar)
 expect(1 "'latin.tar' at byte [0-9]+: the name 'cats/.*.jpg' is not UTF-8" index latin.tar)
 expect(1 "'cut.tar' at byte [0-9]+: it is no whole tar file.*[Tt]runcated" index cut.tar)
+expect(1 "'cut_header.tar' at byte 512: it is no whole tar file.*a header is damaged or was cut" index cut_header.tar)
 expect(1 "'text.tar' at byte 0: it is no whole tar file" index text.tar)
 expect(1 "'empty.tar' at byte 0: it is no whole tar file" index empty.tar)
 expect(1 "cannot map 'none.tar'" index none.tar)
