@@ -46,7 +46,7 @@ void check_fields(const answer_fields& fields) {
   if (fields.range && !fields.range->is_satisfied) require(fields.range->total.has_value(), "the length is stated");
   require(fields.version().size() <= answer_fields::longest_version, "versions are bounded");
   require(is_visible(fields.version(), ' '), "a version may be sent in a field");
-  require(fields.retry_after.size() <= 64, "fields are bounded");
+  require(fields.retry_after.size() <= 64 && fields.coding.size() <= 64, "fields are bounded");
 }
 
 void check_result(const range_request& asked, const range_answer& got) {
@@ -56,6 +56,7 @@ void check_result(const range_request& asked, const range_answer& got) {
   require(!found.may_retry || got.status == 429 || got.status >= 500, "only these are repeated");
   if (found.cause) return;
   require(got.fields.problem().empty(), "fields that contradict themselves are not used");
+  require(got.status == 416 || got.fields.coding.empty(), "bytes of another coding are not used");
   if (got.status != 206) {
     require(asked.version == nullptr, "only a range may be used as one");
     return;

@@ -342,6 +342,23 @@ TEST_CASE("options that are not valid are refused") {
   CHECK(refused([](http_options&) {}) == "");
 }
 
+TEST_CASE("the largest limits are accepted") {
+  const version file{"0123456789"};
+  const server tested(serves(file));
+  http_options options;
+  options.timeout = options.connect_timeout = std::chrono::nanoseconds::max();
+  options.stall_timeout = std::chrono::seconds::max();
+  options.first_pause = options.longest_pause = std::chrono::nanoseconds::max();
+  options.least_rate = UINT64_MAX;
+  options.attempts = INT_MAX;
+  http_source web(options);
+  remote_file found;
+  CHECK(!web.describe(tested.url(), found));
+  const read_result got = read_bytes(web, found, 0, 10);
+  CHECK(got.cause.reason == "");
+  CHECK(got.bytes == file.bytes);
+}
+
 TEST_CASE("requests to object storage are signed, and show no secret") {
   const version file{random_bytes(2000, 9)};
   const server elsewhere(serves(file));

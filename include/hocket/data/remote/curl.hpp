@@ -407,7 +407,7 @@ class http_source final : public remote_source {
  private:
   static std::string problem_with(const http_options& how) {
     constexpr std::chrono::nanoseconds none(0);
-    if (how.timeout <= none || how.connect_timeout <= none || how.stall_timeout <= none)
+    if (how.timeout <= none || how.connect_timeout <= none || how.stall_timeout.count() <= 0)
       return "time limits must be above 0";
     if (how.first_pause < none || how.longest_pause < how.first_pause)
       return "the first pause must be at least 0, and at most the longest one";
