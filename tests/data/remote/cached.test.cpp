@@ -54,6 +54,19 @@ class shared_text {
   char* text_;
 };
 
+/// Serves one file of one byte, the number of the connection that is asked, until the process is killed.
+std::string serve_numbers(shared_text& url) {
+  std::mutex mutex;
+  std::map<const http_test::connection*, char> numbers;
+  const http_test::server server([&](const http_test::request& asked, const http_test::connection& to) {
+    const std::scoped_lock lock(mutex);
+    const char number = numbers.emplace(&to, static_cast<char>('0' + numbers.size())).first->second;
+    return http_test::serve_range({std::string(1, number)}, asked, to);
+  });
+  url.set(server.url());
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 /// A server that has the shards, and counts the bytes that it has sent of each, without those of `describe`.
 class shard_server {
  public:
@@ -162,4 +175,24 @@ TEST_CASE("a download from an HTTP server goes on after its process was killed")
     }
   }
   CHECK(requested_again <= 10 * piece);  // the piece that was on its way
+}
+
+TEST_CASE("a copy of a process does not use the connections of its parent") {
+  shared_text url;
+  cache_test::processes server(1, [&](int) { return serve_numbers(url); });
+  server.begin();
+  while (url.get().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  http_source web(http_test::quick_options());
+  const auto number = [&] {
+    const http_test::read_result got = http_test::read_bytes(web, {url.get(), 1, "\"one\"", {}}, 0, 1);
+    return got.cause ? got.cause.reason : got.bytes;
+  };
+  CHECK(number() == "0");
+  cache_test::processes copies(2, [&](int) {
+    const std::string first = number(), second = number();
+    if (first == second && (first == "1" || first == "2")) return std::string();
+    return "connections " + first + " and " + second;
+  });
+  CHECK(copies.end() == "");
+  CHECK(number() == "0");
 }

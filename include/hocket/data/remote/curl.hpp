@@ -15,6 +15,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/platform/process.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/core/utf8.hpp>
 #include <hocket/data/remote/http_fields.hpp>
@@ -119,8 +120,14 @@ using curl_handle = std::unique_ptr<CURL, curl_release>;
 /// same time.
 class curl_handles {
  public:
+  curl_handles() = default;
+  curl_handles(const curl_handles&) = delete;
+  curl_handles& operator=(const curl_handles&) = delete;
+  ~curl_handles() { leave_to_parent(); }
+
   curl_handle take() {
     const std::scoped_lock lock(mutex_);
+    leave_to_parent();
     if (free_.empty()) return curl_handle(curl_easy_init());
     curl_handle result = std::move(free_.back());
     free_.pop_back();
@@ -137,7 +144,18 @@ class curl_handles {
   }
 
  private:
+  /// If this process is a copy that `fork` has made, forgets the handles of its parent without closing them. Both would
+  /// receive parts of the answers to the other's requests, and closing a connection may send a message on it.
+  void leave_to_parent() noexcept {
+    const int now = platform::process_number();
+    if (now == process_) return;
+    process_ = now;
+    for (curl_handle& each : free_) static_cast<void>(each.release());
+    free_.clear();
+  }
+
   std::mutex mutex_;
+  int process_ = platform::process_number();  ///< whose connections these are
   std::vector<curl_handle> free_;
 };
 
@@ -354,7 +372,7 @@ class http_attempt {
 /// If it does not, the call raises an error with both, so that bytes of two versions are never mixed. If the server
 /// stated neither, only lengths are compared.
 ///
-/// **Threads.** Any; each has connections of its own.
+/// **Threads.** Any; each has connections of its own, and so has a process that `fork` makes.
 class http_source final : public remote_source {
  public:
   /// Makes no connection.
