@@ -66,13 +66,15 @@ endfunction()
 compiles(has_ucx "#include <ucp/api/ucp.h>")
 compiles(has_nvtx "#include <nvtx3/nvToolsExt.h>")
 compiles(has_prometheus "#include <prometheus/exposer.h>")
+compiles(has_curl "#include <curl/curl.h>\n#if LIBCURL_VERSION_NUM < 0x075800\n#error\n#endif")
 compiles(has_archive "#include <archive.h>")
 set(failed "")
 set(count 0)
 foreach(header IN LISTS headers)
   string(REGEX REPLACE "^include/" "" name "${header}")
   if((name MATCHES "/ucx[/.]" AND NOT has_ucx) OR (name MATCHES "/nvtx[.]" AND NOT has_nvtx) OR
-     (name MATCHES "/prometheus[.]" AND NOT has_prometheus) OR (name MATCHES "/archive[.]" AND NOT has_archive))
+     (name MATCHES "/prometheus[.]" AND NOT has_prometheus) OR (name MATCHES "/curl[.]" AND NOT has_curl) OR
+     (name MATCHES "/archive[.]" AND NOT has_archive))
     continue() # the library that it wraps is not installed
   endif()
   compiles(good "#include <${name}>\n#include <${name}>")

@@ -121,7 +121,7 @@ inline attempt_result check_answer(const range_request& asked, const range_answe
   if (!fields.coding.empty() && got.status != 416) {
     return refused(errc::system,
                    {"the server sends the file with the content coding '", hocket::detail::to_utf8(fields.coding),
-                    "', which is not undone for ranges: store it, and let the server send it, without"});
+                    "', and parts of that can't be decoded: store and send the file without a coding"});
   }
   auto total = fields.length;
   if (has_range_status) total = fields.range ? fields.range->total : std::nullopt;
