@@ -207,6 +207,10 @@ TEST_CASE("an answer that is wrong is refused at once") {
       {"no HTTP", never_ends("HELLO\r\n", "hello\r\n"), 1, errc::unreachable, "HTTP/0.9"},
       {"a length that is none", never_ends("HTTP/1.1 206 Partial Content\r\nContent-Length: -5\r\n\r\n", "x"), 1,
        errc::corrupted, ""},
+      {"a redirection that never ends",
+       never_ends("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 1000000000000\r\n\r\n",
+                  std::string(4096, 'x')),
+       1, errc::corrupted, "the body of a redirection has more than 1048576 bytes"},
       {"a redirection to itself", answers_with_status("302 Found", "Location: /b\r\n"), 6, errc::unreachable, "5"},
       {"a redirection to a local file", answers_with_status("302 Found", "Location: file:///etc/passwd\r\n"), 1,
        errc::unreachable, "rotocol"},
@@ -225,6 +229,8 @@ TEST_CASE("of an answer that never ends, little is received") {
       {"a range", "HTTP/1.1 206 Partial Content\r\n" + tag + right_range + "\r\n", block},
       {"a whole file", "HTTP/1.1 200 OK\r\n" + tag + "\r\n", block},
       {"an error document", "HTTP/1.1 404 Not Found\r\n\r\n", block},
+      {"a redirection", "HTTP/1.1 302 Found\r\nLocation: /b\r\nTransfer-Encoding: chunked\r\n\r\n",
+       "1000\r\n" + block + "\r\n"},
       {"a document of another status", "HTTP/1.1 300 Multiple Choices\r\n\r\n", block},
   };
   for (const auto& each : answers) {

@@ -108,6 +108,9 @@ inline constexpr std::size_t longest_header = std::size_t{64} << 10U;
 /// The longest part that is received of a body that is not the range, and the longest part of it that is kept.
 inline constexpr std::size_t longest_document = std::size_t{64} << 10U;
 inline constexpr std::size_t longest_kept_document = std::size_t{4} << 10U;
+/// The longest body of a redirection, which libcurl receives and ignores: more than what it receives at a time and
+/// `longest_document`, so that other bodies are refused by their own limit.
+inline constexpr std::size_t longest_redirection = std::size_t{1} << 20U;
 
 struct curl_release {
   void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
@@ -185,6 +188,8 @@ class http_attempt {
       return refused(errc::corrupted, {"the header of the answer has more than ", longest_header, " bytes"});
     if (is_body_too_long_)
       return refused(errc::corrupted, {"the server sends more than the ", into_.size(), " bytes of the range"});
+    if (is_redirection_too_long_)
+      return refused(errc::corrupted, {"the body of a redirection has more than ", longest_redirection, " bytes"});
     if (received_ > 0 && received_ == into_.size()) return {};
     if (result == CURLE_OK && !is_header_complete_)
       return {make_failure(errc::unreachable, "the answer ends within its header"), true};
@@ -238,6 +243,9 @@ class http_attempt {
     set(CURLOPT_HEADERDATA, static_cast<void*>(this));
     set(CURLOPT_WRITEFUNCTION, &http_attempt::on_body);
     set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, &http_attempt::on_progress);
+    set(CURLOPT_XFERINFODATA, static_cast<void*>(this));
     set(CURLOPT_TIMEOUT_MS, milliseconds(until.left()));
     set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(std::min(until.left(), how.connect_timeout)));
     set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(std::min<std::uint64_t>(how.least_rate, 1U << 30U)));
@@ -275,6 +283,16 @@ class http_attempt {
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* object) noexcept {
     const auto bytes = std::as_bytes(std::span(data, size * count));
     return static_cast<http_attempt*>(object)->accept_body(bytes) ? bytes.size() : CURL_WRITEFUNC_ERROR;
+  }
+
+  static int on_progress(void* object, curl_off_t, curl_off_t received, curl_off_t, curl_off_t) noexcept {
+    return static_cast<http_attempt*>(object)->accept_progress(static_cast<std::uint64_t>(received)) ? 0 : 1;
+  }
+
+  /// Bounds what libcurl receives and does not pass to `accept_body`: the body of a redirection.
+  bool accept_progress(std::uint64_t received) {
+    is_redirection_too_long_ = received > into_.size() + longest_redirection;
+    return !is_redirection_too_long_;
   }
 
   bool accept_header(std::string_view line) {
@@ -359,6 +377,7 @@ class http_attempt {
   bool is_header_complete_ = false;
   bool is_header_too_long_ = false;
   bool is_body_too_long_ = false;
+  bool is_redirection_too_long_ = false;
   bool is_body_unwanted_ = false;
 };
 
