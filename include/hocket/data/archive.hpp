@@ -189,8 +189,9 @@ class tar_indexer {
 /// Returns what the tar file `path` has.
 ///
 /// **Cost.** Reads the whole file. **Errors.** `system` if it can't be mapped; with file and offset, `corrupted` if it
-/// is no whole tar file without compression, has bytes other than zeros after its end, or has absolute names, names with `..`, names that are not UTF-8 or two
-/// files of one name, and `invalid_argument` if it has links, sparse files, or what is neither file nor folder.
+/// is no whole tar file without compression, has bytes other than zeros after its end, or has absolute names, names with
+/// `..`, names that are not UTF-8 or two files of one name, and `invalid_argument` if it has links, sparse files, or what
+/// is neither file nor folder.
 inline tar_content index_of_tar(const std::string& path) {
   const opened_file opened = open_file(path);
   const detail::named_bytes file = detail::bytes_of(opened);
