@@ -224,3 +224,32 @@ TEST_CASE("jq reads a log that several threads have written") {
   CHECK(observe_test::output_of("jq -s 'map(.metrics.\"bytes{peer=\\\"1\\\"}\") | unique | .[]' " + path) == "4096\n");
   CHECK(observe_test::output_of("jq -s 'map(.metrics.seconds.buckets[1][1]) | add' " + path) == "400\n");
 }
+
+TEST_CASE("lines that several threads write are in the order of their times, and their counters grow") {
+  const scratch_directory scratch;
+  const std::string path = scratch.path() + "/log";
+  registry metrics;
+  counter& lines = metrics.counter("lines", "lines");
+  json_lines log(path, metrics);
+  std::vector<std::thread> all;
+  for (int t = 0; t < 4; ++t) {
+    all.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        lines.add();
+        log.metrics();
+      }
+    });
+  }
+  for (std::thread& each : all) each.join();
+  const std::string text = read_file(path), mark = "\"lines\":";
+  int disordered = 0;
+  double time = 0, value = 0;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    const double next_time = std::stod(text.substr(at + 8)),
+                 next = std::stod(text.substr(text.find(mark, at) + mark.size()));
+    if (next_time < time || next < value) ++disordered;
+    time = next_time;
+    value = next;
+  }
+  CHECK(disordered == 0);
+}

@@ -124,7 +124,8 @@ inline std::string json_of(std::chrono::system_clock::time_point at) {
 
 /// Appends records to a file. A line is written whole, or not at all, before a call returns.
 ///
-/// **Threads.** Any. **Errors.** `system` if the file can't be written, as on a full disk: the record is lost, and a
+/// **Threads.** Any; a function that the registry calls before it is read must not call this object. Lines are in the
+/// order in which their times were taken and their metrics read. **Errors.** `system` if the file can't be written, as on a full disk: the record is lost, and a
 /// later call writes again if there is space. `invalid_argument` if a field has a name that the record has already:
 /// readers keep one of two values, and differ in which.
 class json_lines {
@@ -141,12 +142,14 @@ class json_lines {
   /// Writes a record. `event` names what happened.
   void write(level of, std::string_view event, fields with = {}) {
     if (!writes(of)) return;
+    const std::scoped_lock lock(mutex_);
     append(begin(of, event), {}, with);
   }
 
   /// Writes that the job begins, on `nodes` nodes: event "start".
   void start(std::string_view job, int nodes, fields with = {}) {
     if (!writes(level::info)) return;
+    const std::scoped_lock lock(mutex_);
     append(begin(level::info, "start")
                .text("job", job)
                .number("nodes", nodes)
@@ -158,6 +161,7 @@ class json_lines {
   /// Writes that `step` of `steps` steps are done, and all metrics: event "progress".
   void progress(std::int64_t step, std::int64_t steps, fields with = {}) {
     if (!writes(level::info)) return;
+    const std::scoped_lock lock(mutex_);
     append(begin(level::info, "progress").number("step", step).number("steps", steps), {"step", "steps"}, with,
            metrics_);
   }
@@ -165,6 +169,7 @@ class json_lines {
   /// Writes that the job has ended, its status, the seconds since this object was made, and all metrics: event "end".
   void end(std::string_view status, int nodes, fields with = {}) {
     if (!writes(level::info)) return;
+    const std::scoped_lock lock(mutex_);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     append(begin(level::info, "end").text("status", status).number("nodes", nodes).real("seconds", passed.count()),
            {"status", "nodes", "seconds"}, with, metrics_);
@@ -172,7 +177,9 @@ class json_lines {
 
   /// Writes all metrics: event "metrics".
   void metrics(fields with = {}) {
-    if (writes(level::info)) append(begin(level::info, "metrics"), {}, with, metrics_);
+    if (!writes(level::info)) return;
+    const std::scoped_lock lock(mutex_);
+    append(begin(level::info, "metrics"), {}, with, metrics_);
   }
 
  private:
@@ -192,6 +199,8 @@ class json_lines {
   }
 
   bool writes(level of) const noexcept { return file_ && of >= options_.least; }
+
+  // The lock is taken before a record gets its time and its metrics: they would be out of order otherwise.
 
   hocket::detail::json_line begin(level of, std::string_view event) const {
     constexpr const char* names[] = {"debug", "info", "warning", "error"};
@@ -217,7 +226,6 @@ class json_lines {
     }
     if (metrics != nullptr) record.json("metrics", detail::json_of(metrics->read()));
     const std::string line = record.object() + '\n';
-    const std::scoped_lock lock(mutex_);
     if (failure cause = file_.write(must_end_line_ ? '\n' + line : line)) raise(std::move(cause));
     must_end_line_ = false;
   }
