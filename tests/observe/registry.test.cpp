@@ -5,11 +5,13 @@
 #include "support/catch.hpp"
 
 #include <hocket/observe/registry.hpp>
+#include <hocket/observe/tensorboard.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -103,6 +105,24 @@ TEST_CASE("a name and labels lead to the same metric, in any order of the labels
   CHECK(&one != &metrics.counter("bytes", "bytes", {{"call", "all_reduce"}, {"peer", "2"}}));
   for (int i = 0; i < 1000; ++i) metrics.gauge("g" + std::to_string(i), "one of many");
   CHECK(&one == &metrics.counter("bytes", "bytes", {{"peer", "1"}, {"call", "all_reduce"}}));
+}
+
+TEST_CASE("no two metrics have the same text, whatever the values of their labels") {
+  const std::string parts[] = {"",      "1",         ",",    "\\",  "\"", "1,b=2", "1\",b=\"2",
+                               "2,b=3", "2\",b=\"3", "\\\"", "\\,", "\n", "\\n"};
+  std::set<std::string> names, tags;
+  std::size_t metrics = 0;
+  for (const std::string& a : parts) {
+    for (const std::string& b : parts) {
+      const labels of{{"a", a}, {"b", b}};
+      names.insert(name_of("x", of));
+      tags.insert(tag_of("x", of));
+      ++metrics;
+    }
+  }
+  CHECK(names.size() == metrics);
+  CHECK(tags.size() == metrics);
+  CHECK(name_of("x", {{"a", "q\"\\\n"}}) == "x{a=\"q\\\"\\\\\\n\"}");
 }
 
 TEST_CASE("a snapshot has all metrics, sorted by name and labels") {

@@ -48,17 +48,6 @@ HOCKET_BEGIN_NAMESPACE
 namespace observe {
 namespace detail {
 
-/// prometheus-cpp writes help texts as they are, but a line break must be escaped.
-inline std::string escaped_help(std::string_view help) {
-  std::string result;
-  for (const char each : help) {
-    if (each == '\\') result += "\\\\";
-    else if (each == '\n') result += "\\n";
-    else result += each;
-  }
-  return result;
-}
-
 /// Returns a metric with its labels, and those of `constant`, which distinguish registries. A label of the metric that
 /// has the name of one of these gets "exported_" before its name, as Prometheus renames it by default.
 inline ::prometheus::ClientMetric with_labels(const labels& own, const labels& constant) {
@@ -154,8 +143,8 @@ class prometheus_collectable : public ::prometheus::Collectable {
     for (const family& each : from) {
       const std::string name = each.kind == metric_kind::counter ? each.name + "_total" : each.name;
       const ::prometheus::MetricType type = detail::type_of(each.kind);
-      auto& its = to.try_emplace(name, ::prometheus::MetricFamily{name, detail::escaped_help(each.help), type, {}})
-                      .first->second;
+      const std::string help = detail::escaped(each.help, '\\');  // prometheus-cpp writes it as it is
+      auto& its = to.try_emplace(name, ::prometheus::MetricFamily{name, help, type, {}}).first->second;
       if (its.type == type) add(each, constant, its.metric);
     }
   }

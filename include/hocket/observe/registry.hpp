@@ -58,11 +58,29 @@ struct family {
 /// All metrics of a registry, sorted by name.
 using snapshot = std::vector<family>;
 
-/// Returns how texts name a metric: `bytes`, or `bytes{peer="3"}`.
+namespace detail {
+
+/// Returns a text of one line: a backslash precedes backslashes and each `mark`, and a line break becomes "\n".
+inline std::string escaped(std::string_view text, char mark) {
+  std::string result;
+  for (const char each : text) {
+    if (each == '\\' || each == mark) result += '\\';
+    if (each == '\n') result += "\\n";
+    else result += each;
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// Returns how texts name a metric, as Prometheus writes it: `bytes`, or `bytes{peer="3"}`. In values, a backslash
+/// precedes quotes and backslashes, so that no two metrics of a registry have the same name.
 inline std::string name_of(std::string_view name, const labels& of) {
   std::string result(name);
-  for (const auto& [label, value] : of)
-    hocket::detail::append(result, {result.size() == name.size() ? "{" : ",", label, "=\"", value, '"'});
+  for (const auto& [label, value] : of) {
+    hocket::detail::append(result,
+                           {result.size() == name.size() ? "{" : ",", label, "=\"", detail::escaped(value, '"'), '"'});
+  }
   return of.empty() ? result : result + '}';
 }
 

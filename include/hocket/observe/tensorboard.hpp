@@ -118,11 +118,12 @@ inline value_summary summary_of(const distribution& now, const distribution& bef
 
 }  // namespace detail
 
-/// Returns the tag of a metric, by which TensorBoard groups: `bytes`, or `bytes/peer=3`.
+/// Returns the tag of a metric, by which TensorBoard groups: `bytes`, or `bytes/peer=3`. In values, a backslash precedes
+/// commas and backslashes, so that no two metrics of a registry have the same tag.
 inline std::string tag_of(std::string_view name, const labels& of) {
   std::string result(name);
   for (const auto& [label, value] : of)
-    hocket::detail::append(result, {result.size() == name.size() ? "/" : ",", label, "=", value});
+    hocket::detail::append(result, {result.size() == name.size() ? "/" : ",", label, "=", detail::escaped(value, ',')});
   return result;
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("times begin with the job, and tracks have the bytes in flight and the
     CHECK(found.latest_microseconds <= 1e6 * *std::max_element(seconds.begin(), seconds.end()));
     for (int r = 0; r < ranks; ++r) {
       const auto values = [&](const char* name) { return found.counters.at({r, name}); };
-      CHECK(values("loss{of=\"\"a\\\"\"}") == std::vector<double>{2.5, 1.25});
+      CHECK(values(R"(loss{of="\"a\\\""})") == std::vector<double>{2.5, 1.25});
       const auto bytes = values("hocket_collective_bytes{collective=\"all_reduce\"}");
       REQUIRE(bytes.size() == 3);
       CHECK(3 * (bytes[2] - bytes[1]) == sent[static_cast<std::size_t>(r)]);
