@@ -6,8 +6,10 @@
 
 #include <hocket/observe/over_ranks.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,28 @@ TEST_CASE("metrics over ranks: sums, extremes, values by rank, merged histograms
       for (int i = 0; i < me.rank(); ++i) seconds.record(2);
       const std::string problem = problem_with(read_over_ranks(me.comm(), metrics), ranks);
       me.check(problem.empty(), problem);
+    });
+  }
+}
+
+TEST_CASE("extremes over ranks are those of numbers, whichever ranks have none") {
+  constexpr int ranks = 3;
+  for (unsigned bad = 0; bad < 1U << ranks; ++bad) {
+    on_ranks(ranks, [&](thread_rank& me) {
+      const auto is_bad = [&](int rank) { return (bad >> rank & 1U) != 0; };
+      registry metrics;
+      metrics.gauge("x", "value").set(is_bad(me.rank()) ? std::numeric_limits<double>::quiet_NaN() : me.rank());
+      const ranked_sample found = read_over_ranks(me.comm(), metrics).at(0);
+      const std::string which = "of ranks " + std::to_string(bad);
+      if (bad == (1U << ranks) - 1) {
+        me.check(std::isnan(found.least) && std::isnan(found.greatest), "there are numbers: " + which);
+        return;
+      }
+      int first = 0, last = ranks - 1;
+      while (is_bad(first)) ++first;
+      while (is_bad(last)) --last;
+      me.check(found.least == first && found.rank_of_least == first, "another least value: " + which);
+      me.check(found.greatest == last && found.rank_of_greatest == last, "another greatest value: " + which);
     });
   }
 }

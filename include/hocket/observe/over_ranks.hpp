@@ -14,6 +14,7 @@
 #include <hocket/core/checksum.hpp>
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/core/float_bits.hpp>
 #include <hocket/core/text.hpp>
 #include <hocket/observe/registry.hpp>
 
@@ -37,7 +38,8 @@ struct ranked_sample {
   std::vector<double> by_rank;  ///< the value of each rank; of a histogram, the sum of its values
   distribution all;             ///< of a histogram: the values of all ranks
 
-  double sum = 0, least = 0, greatest = 0;      ///< of `by_rank`; added in the order of the ranks
+  double sum = 0;                               ///< of `by_rank`, added in the order of the ranks
+  double least = 0, greatest = 0;               ///< of `by_rank` without NaN; NaN if all are
   int rank_of_least = 0, rank_of_greatest = 0;  ///< the first ranks that have these values
 
   double mean() const noexcept { return sum / static_cast<double>(by_rank.size()); }
@@ -70,8 +72,10 @@ inline std::vector<double> values_of(const snapshot& now) {
 }
 
 inline void add_rank(ranked_sample& to, int rank, double value) {
-  if (rank == 0 || value < to.least) to.least = value, to.rank_of_least = rank;
-  if (rank == 0 || value > to.greatest) to.greatest = value, to.rank_of_greatest = rank;
+  const bool is_nan = hocket::detail::has_nan_bits(value);
+  const bool is_first = rank == 0 || (hocket::detail::has_nan_bits(to.least) && !is_nan);
+  if (is_first || (!is_nan && value < to.least)) to.least = value, to.rank_of_least = rank;
+  if (is_first || (!is_nan && value > to.greatest)) to.greatest = value, to.rank_of_greatest = rank;
   to.sum += value;
   to.by_rank.push_back(value);
 }
