@@ -256,6 +256,12 @@ TEST_CASE("threads that write metrics at the same time count each value once") {
   CHECK(sum == threads * writes);
 }
 
+TEST_CASE("a folder with the last name of all is an error, not an endless search") {
+  const scratch_directory scratch;
+  scratch.write("events.out.tfevents.9999999999.zzz", "");
+  CHECK(observe_test::refusal_of([&] { tensorboard(scratch.path()); }, hocket::errc::system).ends_with("File exists"));
+}
+
 TEST_CASE("a folder in which no file of events can be created is an error that states what to do") {
   const scratch_directory scratch;
   scratch.write("file", "");

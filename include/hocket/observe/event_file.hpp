@@ -111,7 +111,7 @@ class event_file {
     std::string newest;
     if (error == 0) error = find_newest(folder, newest);
     bool is_taken = error == 0;
-    for (std::int64_t second = first_second(newest); is_taken; ++second) {
+    for (std::int64_t second = first_second(newest); is_taken && second <= last_second; ++second) {
       const std::string name = hocket::detail::concat({begin_of_name, second, '.', platform::host_name(), '.'});
       for (int i = 1000; is_taken && i < 2000; ++i) {  // several files of one second, in order
         const std::string numbered = name + std::to_string(i).substr(1);
@@ -120,6 +120,7 @@ class event_file {
         is_taken = error == EEXIST;
       }
     }
+    if (is_taken) error = EEXIST;
     if (error != 0) {
       raise(
           platform::system_failure(hocket::detail::concat({"cannot create a file of events in '", folder,
@@ -140,6 +141,7 @@ class event_file {
 
  private:
   static constexpr std::string_view begin_of_name = "events.out.tfevents.";
+  static constexpr std::int64_t last_second = 9'999'999'999;  // names of later ones are not in order
 
   /// Returns the second in a name of a file of events; 0 if it has none, or not one of 10 digits, as until the year
   /// 2286.
