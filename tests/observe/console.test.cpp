@@ -66,6 +66,7 @@ TEST_CASE("a line of progress has what is known") {
   CHECK(progress_line(799, 800, 0.05, "") == "step 799/800  99%  20.0 s/step  20s left");
   CHECK(progress_line(800, 800, 2, "") == "step 800/800  100%  2.00 steps/s");
   CHECK(progress_line(7, 0, 2, "") == "step 7  2.00 steps/s");
+  CHECK(progress_line(7, 0, 0, "a\nb\r\x1b[2J\x7f\u00e4") == "step 7  a b  [2J \u00e4");
 }
 
 TEST_CASE("the rate is that of the last half minute, and begins again after a rollback") {

@@ -13,6 +13,7 @@
 #include <hocket/core/text.hpp>
 #include <hocket/core/utf8.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -86,6 +87,12 @@ class recent_rate {
   time_point last_{};
 };
 
+/// Returns whether a terminal does not show `c`, but does something, such as to begin a line.
+inline bool is_control_character(char c) noexcept {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
 /// Returns the line without its end. `steps` is 0 if it is not known.
 inline std::string progress_line(std::int64_t step, std::int64_t steps, double rate, std::string_view text) {
   std::string line = hocket::detail::concat({"step ", step});
@@ -98,6 +105,7 @@ inline std::string progress_line(std::int64_t step, std::int64_t steps, double r
   if (rate > 0 && step < steps)
     hocket::detail::append(line, {"  ", duration_text(static_cast<double>(steps - step) / rate), " left"});
   if (!text.empty()) hocket::detail::append(line, {"  ", text});
+  std::replace_if(line.begin(), line.end(), is_control_character, ' ');
   return line;
 }
 
@@ -137,7 +145,8 @@ class console {
   console& operator=(const console&) = delete;
   ~console() { finish(); }
 
-  /// States that `step` steps are done, and writes a line if one is due. `text` is appended to it.
+  /// States that `step` steps are done, and writes a line if one is due. `text` is appended to it; its control
+  /// characters, such as line breaks, become spaces.
   void update(std::int64_t step, std::string_view text = {}) { update(step, text, std::chrono::steady_clock::now()); }
   /// The same at a time that the caller measured.
   void update(std::int64_t step, std::string_view text, time_point now) {
