@@ -9,10 +9,13 @@
 #include <hocket/observe/metrics_folder.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -134,9 +137,17 @@ TEST_CASE("only whole, recent files of metrics are read, and one of equal labels
   const hocket::bootstrap::blob whole = example_bytes();
   write_bytes(folder, "rank-0.metrics", whole);
   CHECK(ranks_in(folder) == std::vector<std::string>{"7"});
-  write_bytes(folder, "rank-1.metrics", whole);
-  CHECK(ranks_in(folder) == std::vector<std::string>{"7"});
-  ::unlink((folder + "/rank-1.metrics").c_str());
+  for (const std::string& name : {std::string("a.metrics"), std::string("z.metrics")}) {
+    registry newer;
+    newer.gauge("age", "of a file").set(name == "a.metrics" ? 1 : 2);
+    write_bytes(folder, name, snapshot_bytes(newer.read(), rank_seven));
+    set_age(folder + "/rank-0.metrics", std::chrono::seconds(3));
+    set_age(folder + '/' + name, std::chrono::seconds(0));
+    const std::vector<rank_metrics> found = read_metrics_folder(folder);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].metrics.at(0).name == "age");
+    ::unlink((folder + '/' + name).c_str());
+  }
   for (const int age : {-60, 60}) {
     set_age(folder + "/rank-0.metrics", std::chrono::seconds(age));
     CHECK(ranks_in(folder).empty());
@@ -185,4 +196,37 @@ TEST_CASE("a folder that can't be written to is an error with its name") {
   const registry metrics;
   CHECK_THROWS_WITH(metrics_writer("/nowhere/job", 1, metrics, rank_seven),
                     Catch::Contains("cannot write '/nowhere/job/rank-1.metrics'"));
+}
+
+TEST_CASE("metrics that no reader accepts are refused") {
+  const scratch_directory scratch;
+  registry metrics;
+  struct refused {
+    const char* reason;
+    labels constant;
+  };
+  for (const refused& each :
+       {refused{"the label \"le\" is that of a histogram", {{"le", "1"}}},
+        refused{"the label \"rank\" appears twice", {{"rank", "1"}, {"rank", "2"}}},
+        refused{"a name consists of letters", {{"a-b", "1"}}}, refused{"is not valid UTF-8", {{"rank", "\xff"}}}})
+    CHECK_THROWS_WITH(metrics_writer(scratch.path(), 1, metrics, each.constant), Catch::Contains(each.reason));
+  metrics.gauge("large", std::string(detail::most_metrics_bytes, 'x'));
+  CHECK_THROWS_WITH(metrics_writer(scratch.path(), 1, metrics, rank_seven),
+                    Catch::Contains("readers accept at most 16777216"));
+  CHECK(scratch.names().empty());
+}
+
+TEST_CASE("a writer survives functions that fail and the removal of its folder") {
+  const scratch_directory scratch;
+  const std::string folder = scratch.path() + "/job";
+  registry metrics;
+  std::atomic<int> readings{0};
+  metrics.before_read([&] {
+    if (++readings == 2) throw std::runtime_error("this reading fails");
+  });
+  const metrics_writer writer(folder, 7, metrics, rank_seven);
+  CHECK(ranks_in(folder) == std::vector<std::string>{"7"});
+  std::filesystem::remove_all(folder);
+  CHECK(becomes(folder, {"7"}));
+  CHECK(readings >= 3);
 }

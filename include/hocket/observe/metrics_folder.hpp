@@ -22,8 +22,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -47,12 +49,41 @@ inline bool is_recent(const platform::input_file& file) {
   return std::chrono::abs(age) <= longest_metrics_age;
 }
 
+/// Metrics of a rank, and when they were written.
+struct dated_metrics {
+  std::chrono::nanoseconds written{};
+  rank_metrics from;
+};
+
 /// Reads the metrics of a rank; returns false if there is no such file of a live rank.
-inline bool read_metrics_file(const std::string& path, rank_metrics& result) {
+inline bool read_metrics_file(const std::string& path, dated_metrics& result) {
   platform::input_file file(path, platform::file_kinds::regular);
+  result.written = file.modified();
   std::string bytes;
   return file && is_recent(file) && platform::read_whole(file, most_metrics_bytes, bytes).empty() &&
-         read_snapshot(bootstrap::text_bytes(bytes), result).empty();
+         read_snapshot(bootstrap::text_bytes(bytes), result.from).empty();
+}
+
+/// Returns labels of a registry, sorted. Raises `invalid_argument` if sinks can't show them.
+inline labels checked_constant(labels constant) {
+  std::sort(constant.begin(), constant.end());
+  if (const std::string problem = problem_with(constant); !problem.empty())
+    raise(errc::invalid_argument, "labels of a registry: " + problem);
+  return constant;
+}
+
+/// Returns the metrics of a registry; nothing if a function of its `before_read` raises an error, which must not end the
+/// thread of a sink and so the process.
+inline std::optional<snapshot> read_if_possible(const registry& metrics) {
+#if HOCKET_HAS_EXCEPTIONS
+  try {
+    return metrics.read();
+  } catch (const std::exception&) {
+    return {};
+  }
+#else
+  return metrics.read();
+#endif
 }
 
 }  // namespace detail
@@ -63,13 +94,13 @@ class metrics_writer {
  public:
   /// Creates the folder if its parent exists. `rank` is that within the host; `metrics` must outlive this object.
   ///
-  /// **Errors.** `system` if the file can't be written. If it can't be written later, readers miss the metrics.
+  /// **Errors.** `invalid_argument` if a label is not valid; `system` if the file can't be written, or would have more
+  /// than 16 MiB, which readers ignore; those of `registry::read`. If the metrics can't be read or written later, readers
+  /// miss them until they can. A folder that is removed is created again.
   metrics_writer(const std::string& folder, int rank, const registry& metrics, labels constant)
       : folder_(folder), name_(hocket::detail::concat({"rank-", rank, detail::metrics_ending})), metrics_(metrics),
-        constant_(std::move(constant)) {
-    std::sort(constant_.begin(), constant_.end());
-    platform::make_directory(folder_);
-    if (failure cause = write()) raise(std::move(cause));
+        constant_(detail::checked_constant(std::move(constant))) {
+    if (failure cause = write(metrics_.read())) raise(std::move(cause));
     thread_ = std::thread([this] { run(); });
   }
   metrics_writer(const metrics_writer&) = delete;
@@ -85,12 +116,24 @@ class metrics_writer {
   }
 
  private:
-  failure write() const { return platform::write_file(folder_, name_, snapshot_bytes(metrics_.read(), constant_)); }
+  failure write(const snapshot& now) const {
+    const bootstrap::blob bytes = snapshot_bytes(now, constant_);
+    if (bytes.size() > detail::most_metrics_bytes) {
+      return make_failure(
+          errc::system,
+          hocket::detail::concat({"cannot write '", folder_, '/', name_, "': the metrics have ", bytes.size(),
+                                  " bytes, and readers accept at most ", detail::most_metrics_bytes}));
+    }
+    platform::make_directory(folder_);
+    return platform::write_file(folder_, name_, bytes);
+  }
 
   void run() {
     platform::name_this_thread("hocket-metrics");
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, metrics_period, [&] { return must_end_; })) write();
+    while (!changed_.wait_for(lock, metrics_period, [&] { return must_end_; })) {
+      if (const auto now = detail::read_if_possible(metrics_)) write(*now);
+    }
   }
 
   std::string folder_, name_;
@@ -103,16 +146,17 @@ class metrics_writer {
 };
 
 /// Returns the metrics of the live ranks that write to a folder, in the order of their labels. Of ranks with equal
-/// labels, one is returned, because sinks could not distinguish them.
+/// labels, which sinks could not distinguish, that with the newest file is returned: the other may have died.
 inline std::vector<rank_metrics> read_metrics_folder(const std::string& folder) {
-  std::map<labels, snapshot> found;
+  std::map<labels, detail::dated_metrics> found;
   for (const std::string& name : platform::list_directory(folder)) {
-    rank_metrics next;
-    if (name.ends_with(detail::metrics_ending) && detail::read_metrics_file(folder + '/' + name, next))
-      found.try_emplace(std::move(next.constant), std::move(next.metrics));
+    detail::dated_metrics next;
+    if (!name.ends_with(detail::metrics_ending) || !detail::read_metrics_file(folder + '/' + name, next)) continue;
+    detail::dated_metrics& its = found[next.from.constant];
+    if (next.written >= its.written) its = std::move(next);
   }
   std::vector<rank_metrics> result;
-  for (auto& [constant, metrics] : found) result.push_back({constant, std::move(metrics)});
+  for (auto& [constant, each] : found) result.push_back(std::move(each.from));
   return result;
 }
 

@@ -98,12 +98,12 @@ class prometheus_collectable : public ::prometheus::Collectable {
   ///
   /// **Errors.** `invalid_argument` if a label is not valid, or another registry has the same labels.
   void add(const registry& metrics, labels constant = {}) {
-    std::sort(constant.begin(), constant.end());
-    std::string problem = detail::problem_with(constant);
+    constant = detail::checked_constant(std::move(constant));
     const std::scoped_lock lock(mutex_);
-    if (problem.empty() && has_labels(constant))
-      problem = "another registry has the same labels: add one that distinguishes them, such as {\"rank\", \"1\"}";
-    if (!problem.empty()) raise(errc::invalid_argument, "labels of a registry: " + problem);
+    if (has_labels(constant))
+      raise(errc::invalid_argument,
+            "labels of a registry: another registry has the same labels: add one that distinguishes them, such as "
+            "{\"rank\", \"1\"}");
     sources_.push_back({&metrics, std::move(constant)});
   }
 
@@ -113,11 +113,14 @@ class prometheus_collectable : public ::prometheus::Collectable {
     folders_.push_back(std::move(folder));
   }
 
-  /// Returns all metrics. Where registries differ in the kind of a name, the first one's metrics are returned.
+  /// Returns all metrics. Where registries differ in the kind of a name, the first one's metrics are returned. A registry
+  /// that can't be read, because a function of its `before_read` raises an error, is left out.
   std::vector<::prometheus::MetricFamily> Collect() const override {
     const std::scoped_lock lock(mutex_);
     families all;
-    for (const source& from : sources_) add(from.metrics->read(), from.constant, all);
+    for (const source& from : sources_) {
+      if (const auto now = detail::read_if_possible(*from.metrics)) add(*now, from.constant, all);
+    }
     for (const std::string& folder : folders_) {
       for (const rank_metrics& from : read_metrics_folder(folder)) {
         if (!has_labels(from.constant)) add(from.metrics, from.constant, all);

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -255,6 +256,15 @@ TEST_CASE("metrics of one name that differ in kind between registries: those of 
   all.add(other, {{"rank", "1"}});
   CHECK(prometheus_text(all).find("rank=\"1\"") == std::string::npos);
   CHECK(prometheus_text(all).find("x_count{rank=\"0\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE("an endpoint answers without the metrics of a registry that can't be read") {
+  registry sound, failing;
+  sound.gauge("loss", "training loss in nats").set(1);
+  failing.before_read([] { throw std::runtime_error("this reading fails"); });
+  prometheus_endpoint endpoint("127.0.0.1:0", failing, {.constant = {{"rank", "0"}}});
+  endpoint.add(sound, {{"rank", "1"}});
+  for (int i = 0; i < 2; ++i) CHECK(answer_of(endpoint.port()).find("loss{rank=\"1\"} 1\n") != std::string::npos);
 }
 
 TEST_CASE("an endpoint or a file that can't be had is an error that states what to do") {
