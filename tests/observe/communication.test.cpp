@@ -223,3 +223,35 @@ TEST_CASE("time of a call that waits for a late rank is exposed; of one that com
              "the time of a started call is wrong");
   });
 }
+
+TEST_CASE("figures of a communicator that has ended are read once more, and then forgotten") {
+  on_ranks(2, [](thread_rank& me) {
+    const auto share = [](const auto& comm) {
+      int value = 1;
+      hocket::broadcast(comm, std::span(&value, 1), hocket::root{0});
+    };
+    registry metrics;
+    watch(metrics, me.comm());
+    std::weak_ptr<const hocket::detail::communication_counts> counted;
+    {
+      const auto copy = hocket::split(me.comm(), hocket::color{0}, hocket::key{me.rank()});
+      watch(metrics, copy);
+      counted = hocket::detail::communicator_access::state(copy).shared_counts();
+      metrics.read();
+      share(copy);
+    }
+    me.check(!counted.expired(), "the counts have ended before they were read");
+    const auto calls = [&] {
+      double result = 0;
+      for (const family& each : metrics.read()) {
+        if (each.name == "hocket_collective_calls")
+          for (const sample& one : each.samples) result += one.labels[0].second == "broadcast" ? one.value : 0;
+      }
+      return result;
+    };
+    me.check(calls() == 1, "the last call is missing");
+    me.check(counted.expired(), "the counts are not forgotten");
+    share(me.comm());
+    me.check(calls() == 2, "another communicator is not followed any more");
+  });
+}

@@ -107,8 +107,13 @@ class communication_counts {
   void note_pushed_to_each(std::size_t bytes) noexcept { pushed_.add(bytes); }
   void note_arrived_from_each(std::size_t bytes) noexcept { arrived_.add(bytes); }
 
+  /// States that the communicator is destroyed: nothing is counted any more.
+  void end() noexcept { has_ended_.store(true, std::memory_order_release); }
+
   // ── Any thread ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /// Returns whether the counts that are read from now on are the last ones.
+  bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
   /// A point in time after which nothing was counted yet.
   const platform::tick_mark& begin() const noexcept { return begin_; }
   const std::vector<int>& members() const noexcept { return *members_; }
@@ -165,6 +170,7 @@ class communication_counts {
   published_count arrived_;
   std::array<call_counts, call_kinds> kinds_;
   published_count exposed_;
+  std::atomic<bool> has_ended_{false};
   const platform::tick_mark begin_ = platform::tick_mark::now();
   const std::shared_ptr<const std::vector<int>> members_;
   const int rank_;

@@ -13,6 +13,7 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/published_count.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -68,7 +69,12 @@ class ledger_accounts {
   }
   account_bytes& total() noexcept { return total_; }
 
+  /// States that the ledger is destroyed: nothing is counted any more.
+  void end() noexcept { has_ended_.store(true, std::memory_order_release); }
+  bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
+
  private:
+  std::atomic<bool> has_ended_{false};
   std::mutex mutex_;  // for new entries, while others are read
   std::deque<entry> entries_;
   account_bytes total_;
@@ -87,6 +93,7 @@ class memory_ledger {
   explicit memory_ledger(std::pmr::memory_resource* upstream = std::pmr::new_delete_resource()) : upstream_(upstream) {}
   memory_ledger(const memory_ledger&) = delete;
   memory_ledger& operator=(const memory_ledger&) = delete;
+  ~memory_ledger() { counts_->end(); }
 
   /// Returns the account with this name, and creates it on first use.
   std::pmr::memory_resource* account(std::string_view name) {

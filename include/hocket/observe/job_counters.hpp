@@ -13,10 +13,14 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/memory_ledger.hpp>
 #include <hocket/core/utf8.hpp>
+#include <hocket/observe/followed_counter.hpp>
 #include <hocket/observe/registry.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace observe {
@@ -38,18 +42,58 @@ class job_counters {
   counter& restarts_;
 };
 
-/// Shows the accounts of a ledger in `metrics`, also those that are made later. The ledger may be destroyed first.
-///
-/// **Threads.** Any, also while the ledger's thread allocates.
-inline void watch(registry& metrics, const memory_ledger& ledger) {
-  metrics.before_read([&metrics, accounts = hocket::detail::memory_ledger_access::accounts(ledger)] {
-    accounts->visit([&](const std::string& name, const hocket::detail::account_bytes& its) {
-      const labels of{{"account", hocket::detail::to_utf8(name)}};
-      metrics.gauge("hocket_memory_bytes", "bytes that are allocated now", of).set(static_cast<double>(its.now()));
-      metrics.gauge("hocket_memory_peak_bytes", "the most bytes that were allocated at a time", of)
-          .set(static_cast<double>(its.peak()));
+namespace detail {
+
+/// The metrics of the accounts of one ledger. Further ledgers add to the same metrics.
+class followed_ledger {
+  using accounts_type = hocket::detail::ledger_accounts;
+
+ public:
+  followed_ledger(registry& metrics, std::shared_ptr<accounts_type> accounts)
+      : metrics_(metrics), accounts_(std::move(accounts)) {
+    update();
+  }
+
+  /// Returns whether the accounts can change later.
+  bool update() {
+    const bool was_last = accounts_->has_ended();
+    std::size_t at = 0;
+    accounts_->visit([&](const std::string& name, const hocket::detail::account_bytes& its) {
+      if (at == shown_.size()) shown_.push_back(account_of(name));
+      shown_[at].now.follow(static_cast<double>(its.now()));
+      shown_[at++].peak.follow(static_cast<double>(its.peak()));
     });
-  });
+    return !was_last;
+  }
+
+ private:
+  struct account {
+    followed_gauge now, peak;
+  };
+
+  account account_of(const std::string& name) {
+    const labels of{{"account", hocket::detail::to_utf8(name)}};
+    return {
+        followed_gauge(metrics_.gauge("hocket_memory_bytes", "bytes that are allocated now", of)),
+        followed_gauge(metrics_.gauge("hocket_memory_peak_bytes", "the most bytes that were allocated at a time", of))};
+  }
+
+  registry& metrics_;
+  std::shared_ptr<accounts_type> accounts_;
+  std::vector<account> shown_;  ///< in the order of the accounts
+};
+
+}  // namespace detail
+
+/// Shows the accounts of a ledger in `metrics`, also those that are made later. The ledger may be destroyed first. Accounts
+/// of one name of several ledgers are added up, their peaks as well: watch each ledger once.
+///
+/// **Threads.** Any, also while the ledger's thread allocates. **Errors.** `invalid_argument` if one of the metrics has
+/// another kind, help or other labels: from `watch` if the ledger has accounts, and else from later readings.
+inline void watch(registry& metrics, const memory_ledger& ledger) {
+  auto accounts = hocket::detail::memory_ledger_access::accounts(ledger);
+  metrics.before_read(
+      [its = std::make_shared<detail::followed_ledger>(metrics, std::move(accounts))] { return its->update(); });
 }
 
 }  // namespace observe

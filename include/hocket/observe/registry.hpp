@@ -20,9 +20,11 @@
 #include <hocket/observe/metric.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -33,6 +35,9 @@
 
 HOCKET_BEGIN_NAMESPACE
 namespace observe {
+namespace detail {
+class followed_counter;
+}
 
 /// Names and values that distinguish the metrics of one name: {{"peer", "3"}}.
 using labels = std::vector<std::pair<std::string, std::string>>;
@@ -154,11 +159,14 @@ class registry {
 
   /// Returns the counter of this name and these labels, and creates it on first use. The same holds for the others.
   ///
-  /// **Cost.** A search by name: keep the reference, which stays valid. A counter has 1 KiB, a histogram of 20 buckets
-  /// 3 KiB. **Errors.** `invalid_argument` if a name, a label, or a bound is not valid, and if metrics of one name
-  /// differ in kind, help, names of labels, or bounds.
+  /// **Cost.** A search by name: keep the reference, which stays valid. A counter has 1.4 KiB, a histogram of 20
+  /// buckets 4 KiB, and a gauge 0.4 KiB. **Errors.** `invalid_argument` if a name, a label, or a bound is not valid, and
+  /// if metrics of one name differ in kind, help, names of labels, or bounds.
   observe::counter& counter(std::string_view name, std::string_view help, labels of = {}) {
-    return find<observe::counter>(metric_kind::counter, name, help, {}, std::move(of));
+    stored_counter& found = find<stored_counter>(metric_kind::counter, name, help, {}, std::move(of));
+    const std::scoped_lock lock(mutex_);
+    if (!found.updated) found.updated = std::make_unique<observe::counter>();
+    return *found.updated;
   }
   observe::gauge& gauge(std::string_view name, std::string_view help, labels of = {}) {
     return find<observe::gauge>(metric_kind::gauge, name, help, {}, std::move(of));
@@ -170,13 +178,21 @@ class registry {
   }
 
   /// Calls `update()` at the begin of each later `read`, in the thread that reads, one call at a time: it sets metrics
-  /// to what is counted elsewhere. It must not call `read` or `before_read`.
-  void before_read(std::function<void()> update) {
+  /// to what is counted elsewhere. If it returns false, it is not called again. It must not call `read` or `before_read`.
+  template <class Update>
+    requires std::is_invocable_v<Update&>
+  void before_read(Update update) {
     const std::scoped_lock lock(updates_mutex_);
-    updates_.push_back(std::move(update));
+    if constexpr (std::is_same_v<std::invoke_result_t<Update&>, bool>) {
+      updates_.emplace_back(std::move(update));
+    } else {
+      updates_.emplace_back([update = std::move(update)]() mutable { return update(), true; });
+    }
   }
 
   /// Returns the values of all metrics now.
+  ///
+  /// **Errors.** Those of the functions of `before_read`, after which the others are called by the next `read`.
   snapshot read() const {
     update();
     const std::scoped_lock lock(mutex_);
@@ -189,7 +205,18 @@ class registry {
   }
 
  private:
-  using any_metric = std::variant<observe::counter, observe::gauge, observe::histogram>;
+  friend class detail::followed_counter;
+
+  /// What is counted elsewhere needs no cell for each thread, so it has none until the program asks for the counter.
+  struct stored_counter {
+    std::atomic<double> followed{0};
+    std::unique_ptr<observe::counter> updated;
+
+    double value() const noexcept {
+      return followed.load(std::memory_order_relaxed) + (updated ? updated->value() : 0);
+    }
+  };
+  using any_metric = std::variant<stored_counter, observe::gauge, observe::histogram>;
 
   struct stored_family {
     std::string help;
@@ -246,7 +273,7 @@ class registry {
 
   static sample sample_of(const labels& of, const any_metric& metric) {
     sample result{of, 0, {}};
-    if (const auto* const one = std::get_if<observe::counter>(&metric)) result.value = one->value();
+    if (const auto* const one = std::get_if<stored_counter>(&metric)) result.value = one->value();
     if (const auto* const one = std::get_if<observe::gauge>(&metric)) result.value = one->value();
     if (const auto* const one = std::get_if<observe::histogram>(&metric)) result.values = one->value();
     return result;
@@ -254,11 +281,14 @@ class registry {
 
   void update() const {
     const std::scoped_lock lock(updates_mutex_);
-    for (const auto& each : updates_) each();
+    for (std::size_t i = 0; i < updates_.size();) {
+      if (updates_[i]()) ++i;
+      else updates_.erase(updates_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
 
   mutable std::mutex updates_mutex_;  // locked before the other one
-  std::vector<std::function<void()>> updates_;
+  mutable std::vector<std::function<bool()>> updates_;
   mutable std::mutex mutex_;
   std::map<std::string, stored_family, std::less<>> families_;
 };

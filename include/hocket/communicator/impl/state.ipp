@@ -57,6 +57,7 @@ communicator_state<Domain>::communicator_state(std::shared_ptr<Domain> through, 
 
 template <class Domain>
 communicator_state<Domain>::~communicator_state() {
+  counts_->end();
   if (aborted() && !cause_) revoke_undelivered(consume_abort());
   if (recorder_.directory().empty()) return;
   if (const auto details = cause_ ? std::nullopt : last_revocation(*endpoints_, size_)) record_revocation(*details);
