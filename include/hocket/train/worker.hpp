@@ -20,11 +20,8 @@
 #include <hocket/data/share.hpp>
 #include <hocket/observe/communication.hpp>
 #include <hocket/observe/console.hpp>
-#include <hocket/observe/job_counters.hpp>
-#include <hocket/observe/json_lines.hpp>
+#include <hocket/observe/job_records.hpp>
 #include <hocket/observe/registry.hpp>
-#include <hocket/observe/resources.hpp>
-#include <hocket/observe/tensorboard.hpp>
 #include <hocket/optimizer/rule/adamw.hpp>
 #include <hocket/train/model.hpp>
 #include <hocket/train/report.hpp>
@@ -36,7 +33,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -84,84 +80,49 @@ class progress {
  public:
   progress(const train_options& options, const std::string& model, int rank, int ranks, std::uint64_t taken,
            std::uint64_t all)
-      : model_(model), rank_(rank), ranks_(ranks), all_(static_cast<std::int64_t>(all)) {
-    if (!options.log.empty())
-      log_.emplace(hocket::detail::concat({options.log, "/rank-", rank, ".jsonl"}), metrics_,
-                   observe::json_lines_options{.rank = rank});
-    if (!options.tensorboard.empty() && rank == 0) board_.emplace(options.tensorboard, metrics_);
-    if (options.shows_progress && rank == 0) line_.emplace(all_);
-    if (taken > 0) counters_.restart();
-    if (log_) write([&] { log_->start(model_, ranks_, {{"steps", all_}}); });
-    // Also without a checkpoint: the folder may have steps of a training that ended before its first one.
-    if (board_) write([&] { board_->restart(static_cast<std::int64_t>(taken) + 1); });
+      : model_(model),
+        records_({.log = options.log, .tensorboard = options.tensorboard}, {.program = "train_distributed",
+                                                                            .name = model,
+                                                                            .rank = rank,
+                                                                            .ranks = ranks,
+                                                                            .taken = static_cast<std::int64_t>(taken),
+                                                                            .steps = static_cast<std::int64_t>(all)}) {
+    if (options.shows_progress && rank == 0) line_.emplace(static_cast<std::int64_t>(all));
   }
 
   /// Shows the calls of this rank, if there is a sink.
   template <class Domain>
   void watch(const communicator<Domain>& comm) {
-    if (log_ || board_) observe::watch(metrics_, comm);
+    if (records_.has_sinks()) observe::watch(records_.metrics(), comm);
   }
 
   void add(std::uint64_t step, double loss, std::uint64_t samples, double waited) {
-    counters_.step();
     loss_.set(loss);
     samples_.add(static_cast<double>(samples));
     waited_.add(waited);
-    const auto at = static_cast<std::int64_t>(step);
-    const auto now = std::chrono::steady_clock::now();
-    if (log_ && (now >= next_record_ || at == all_)) {  // a record has all metrics: once a second is enough
-      next_record_ = now + std::chrono::seconds(1);
-      used_.update();
-      write([&] { log_->progress(at, all_); });
-    }
-    if (board_) write([&] { board_->write(at); });
-    if (line_) line_->update(at, hocket::detail::concat({"loss ", four_digits(loss)}));
+    records_.step(static_cast<std::int64_t>(step));
+    if (line_) line_->update(static_cast<std::int64_t>(step), hocket::detail::concat({"loss ", four_digits(loss)}));
   }
 
   void end(const std::string& status) {
     if (line_) line_->finish();
-    if (log_) write([&] { log_->end(status, ranks_, {{"model", model_}}); });
+    records_.end(status, {{"model", model_}});
   }
 
   /// Ends the records of a training that `reason` has ended.
   void fail(const std::string& reason) {
     if (line_) line_->finish();
-    if (log_) write([&] { log_->end("failed", ranks_, {{"model", model_}, {"reason", reason}}); });
+    records_.end("failed", {{"model", model_}, {"reason", reason}});
   }
 
  private:
-  /// Records are not the state of the training. So a failure to write them, as on a full disk, is reported once, and
-  /// the training continues.
-  template <class Act>
-  void write(const Act& act) {
-#if HOCKET_HAS_EXCEPTIONS
-    try {
-      act();
-    } catch (const error& cause) {
-      if (std::exchange(has_reported_, true)) return;
-      std::fprintf(stderr, "train_distributed: rank %d: %s; the training continues, but records are lost\n", rank_,
-                   cause.what());
-    }
-#else
-    act();
-#endif
-  }
-
   std::string model_;
-  int rank_;
-  bool has_reported_ = false;  ///< that records are lost
-  int ranks_;
-  std::int64_t all_;
-  observe::registry metrics_;
-  observe::job_counters counters_{metrics_};
-  observe::gauge& loss_ = metrics_.gauge("loss", "mean loss of the samples of the last step");
-  observe::counter& samples_ = metrics_.counter("samples", "samples of this rank");
-  observe::counter& waited_ = metrics_.counter("communication_seconds", "time in which this rank waited for sums");
-  observe::resources used_{metrics_};
-  std::optional<observe::json_lines> log_;
-  std::optional<observe::tensorboard> board_;
+  observe::job_records records_;
+  observe::gauge& loss_ = records_.metrics().gauge("loss", "mean loss of the samples of the last step");
+  observe::counter& samples_ = records_.metrics().counter("samples", "samples of this rank");
+  observe::counter& waited_ =
+      records_.metrics().counter("communication_seconds", "time in which this rank waited for sums");
   std::optional<observe::console> line_;
-  std::chrono::steady_clock::time_point next_record_{};
 };
 
 /// One rank. Collective: all ranks call the same functions, each in its turn.
