@@ -5,7 +5,7 @@
     observe_cost.py PROGRAM TEXT [--steps N] [--pairs N] [--check PERCENT]
 
 Runs PROGRAM, examples/train_gpt, in pairs of a run without and a run with sinks, in turns, on the mesh of `./dev demo`. While
-a run has an endpoint, each rank's is read once a second. Prints the user and system time of all ranks: the medians, and the
+a run has an endpoint, it is read once a second. Prints the user and system time of all ranks: the medians, and the
 median of the ratios within pairs. With --check, up to three rounds are measured, and the exit status is nonzero if the ratio
 of each exceeds 1 + PERCENT / 100.
 """
@@ -36,15 +36,15 @@ def processor_seconds():
 
 @contextlib.contextmanager
 def scraped():
-    """Reads the endpoints of all ranks once a second; gives the number of answers so far in a list."""
+    """Reads the endpoint of all ranks once a second; gives the number of answers with all of them so far in a list."""
     over, answers = threading.Event(), [0]
 
     def read():
         while not over.wait(1):
-            for rank in range(RANKS):
-                with contextlib.suppress(OSError, urllib.error.URLError):
-                    with urllib.request.urlopen(f"http://127.0.0.1:{PORT + rank}/metrics", timeout=1) as answer:
-                        answers[0] += "hocket_steps_total" in answer.read().decode()
+            with contextlib.suppress(OSError, urllib.error.URLError):
+                with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=1) as answer:
+                    text = answer.read().decode()
+                    answers[0] += all(f'hocket_steps_total{{rank="{rank}"}}' in text for rank in range(RANKS))
 
     thread = threading.Thread(target=read)
     thread.start()

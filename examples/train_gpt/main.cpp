@@ -130,7 +130,7 @@ void declare(CLI::App& app, program_options& options) {
   app.add_option("--log", options.metrics.log, "folder for a log of each rank, of JSON lines: rank-0.jsonl");
   app.add_option("--tensorboard", options.metrics.tensorboard, "folder for events that TensorBoard shows");
   app.add_option("--prometheus", options.metrics.prometheus,
-                 "HOST:PORT at which Prometheus reads metrics of rank 0; rank 1 has the next port, and so on");
+                 "HOST:PORT at which Prometheus reads the metrics of all ranks of a host, with the label rank");
   app.add_option("--losses", options.losses, "file for the loss and gradient norm of each step");
 }
 

@@ -8,6 +8,7 @@
 #include "progress.hpp"
 #include "report.hpp"
 
+#include <hocket/bootstrap/process_identity.hpp>
 #include <hocket/collective/all_gather.hpp>
 #include <hocket/collective/barrier.hpp>
 #include <hocket/draw/schedule_comparison.hpp>
@@ -358,6 +359,15 @@ void check_input(const program_options& options, const std::vector<std::uint8_t>
               "the file must be the same on all hosts, and must not change while the ranks start");
 }
 
+/// Returns the number of this rank among those of its host. Collective.
+int local_rank_in(const hocket::ucx::communicator& comm) {
+  const hocket::bootstrap::process_identity own = hocket::bootstrap::own_identity();
+  std::vector<hocket::bootstrap::process_identity> all(static_cast<std::size_t>(comm.size()));
+  hocket::all_gather(comm, std::span(&own, 1), std::span(all));
+  return static_cast<int>(
+      std::count_if(all.begin(), all.begin() + comm.rank(), [&](const auto& each) { return each.same_host(own); }));
+}
+
 int run_rank(const program_options& options, const std::vector<std::uint8_t>& bytes, const std::string& computation,
              const hocket::ucx::communicator& comm) {
   const bool speaks = comm.rank() == 0;
@@ -395,8 +405,8 @@ int run_rank(const program_options& options, const std::vector<std::uint8_t>& by
 
   const double bytes_per_step = static_cast<double>(options.training.sequences) * options.training.shape.context;
   progress_line progress(options.training.steps, first, bytes_per_step);
-  run_metrics metrics(options.metrics, comm.rank(), comm.size(), first, options.training.steps, bytes_per_step,
-                      schedules::draw_text(plan));
+  run_metrics metrics(options.metrics, comm.rank(), comm.size(), local_rank_in(comm), first, options.training.steps,
+                      bytes_per_step, schedules::draw_text(plan));
   if (hocket::observe::registry* const shown = metrics.registry()) training.watch(*shown);
   const traffic_by_use before = training.moved();
   const long long skipped_before = training.skipped();

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "run_metrics.hpp"
 
-#include <hocket/observe/job_counters.hpp>
-#include <hocket/observe/json_lines.hpp>
-#include <hocket/observe/resources.hpp>
-#include <hocket/observe/tensorboard.hpp>
+#include <hocket/observe/job_records.hpp>
 
 #if defined(GPT_HAS_PROMETHEUS)
 #include <hocket/observe/prometheus.hpp>
 #endif
 
-#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+
+#include <unistd.h>
 
 namespace gpt {
 
@@ -31,18 +30,31 @@ void check(const metric_options& options) {
 #endif
 }
 
+namespace {
+
+#if defined(GPT_HAS_PROMETHEUS)
+/// Returns a folder in memory for the metrics of the ranks of a host. Jobs that use one port can't run at the same time,
+/// and another user may have made a folder without the number of the user in its name.
+std::string folder_for(const std::string& address) {
+  return "/dev/shm/train_gpt-" + std::to_string(::geteuid()) + '-' + address.substr(address.rfind(':') + 1);
+}
+#endif
+
+}  // namespace
+
 struct run_metrics::parts {
-  parts(const metric_options& options, int rank, int ranks_of_job, int taken, int steps_of_job, double bytes_per_step)
-      : ranks(ranks_of_job), last(steps_of_job), step(taken), bytes_of_step(bytes_per_step), used(metrics) {
-    if (!options.log.empty())
-      log.emplace(options.log + "/rank-" + std::to_string(rank) + ".jsonl", metrics,
-                  observe::json_lines_options{.rank = rank});
-    if (!options.tensorboard.empty() && rank == 0) board.emplace(options.tensorboard, metrics);
+  parts(const metric_options& options, const observe::job_description& described, int local_rank, double bytes_per_step)
+      : step(described.taken), bytes_of_step(bytes_per_step),
+        records({.log = options.log, .tensorboard = options.tensorboard}, described) {
 #if defined(GPT_HAS_PROMETHEUS)
     if (!options.prometheus.empty()) {
       endpoint.emplace(options.prometheus, metrics,
-                       observe::prometheus_options{.local_rank = rank, .constant = {{"rank", std::to_string(rank)}}});
+                       observe::prometheus_options{.local_rank = local_rank,
+                                                   .constant = {{"rank", std::to_string(described.rank)}},
+                                                   .folder = folder_for(options.prometheus)});
     }
+#else
+    static_cast<void>(local_rank);
 #endif
   }
 
@@ -53,10 +65,10 @@ struct run_metrics::parts {
     return metrics.counter("communication_bytes", "bytes that this rank has moved", {{"use", use}});
   }
 
-  int ranks, last, step;
+  std::int64_t step;
   double bytes_of_step;
-  observe::registry metrics;
-  observe::job_counters counters{metrics};
+  observe::job_records records;
+  observe::registry& metrics = records.metrics();
   observe::counter& skipped = metrics.counter("skipped_steps", "steps whose gradient was not finite");
   observe::gauge& loss = metrics.gauge("loss", "training loss, in nats per byte");
   observe::gauge& norm = metrics.gauge("gradient_norm", "norm of the mean gradient, before clipping");
@@ -71,26 +83,18 @@ struct run_metrics::parts {
   observe::counter& gradient_bytes = bytes_of("gradients");
   observe::counter& tensor_bytes = bytes_of("tensor-parallel sums");
   observe::counter& pipeline_bytes = bytes_of("pipeline");
-  observe::resources used;
-  std::optional<observe::json_lines> log;
-  std::optional<observe::tensorboard> board;
 #if defined(GPT_HAS_PROMETHEUS)
   std::optional<observe::prometheus_endpoint> endpoint;
 #endif
-  std::chrono::steady_clock::time_point next_record{};
 };
 
-run_metrics::run_metrics(const metric_options& options, int rank, int ranks, int taken, int steps,
+run_metrics::run_metrics(const metric_options& options, int rank, int ranks, int local_rank, int taken, int steps,
                          double bytes_per_step, const std::string& schedule) {
   if (options.log.empty() && options.tensorboard.empty() && options.prometheus.empty()) return;
-  parts_ = std::make_unique<parts>(options, rank, ranks, taken, steps, bytes_per_step);
-  if (taken > 0) parts_->counters.restart();
-  if (parts_->log) parts_->log->start("train_gpt", ranks, {{"step", taken}, {"steps", steps}});
-  if (parts_->board) {
-    // Also without a checkpoint: the folder may have steps of a training that ended before its first one.
-    parts_->board->restart(taken + 1);
-    parts_->board->drawing(taken + 1, "schedule", schedule);
-  }
+  const observe::job_description described{
+      .program = "train_gpt", .name = "train_gpt", .rank = rank, .ranks = ranks, .taken = taken, .steps = steps};
+  parts_ = std::make_unique<parts>(options, described, local_rank, bytes_per_step);
+  parts_->records.drawing("schedule", schedule);
 }
 run_metrics::~run_metrics() = default;
 
@@ -99,8 +103,6 @@ observe::registry* run_metrics::registry() noexcept { return parts_ ? &parts_->m
 void run_metrics::add(const step_record& step) {
   if (!parts_) return;
   parts& at = *parts_;
-  ++at.step;
-  at.counters.step();
   if (!step.finite) at.skipped.add();
   at.loss.set(step.loss);
   at.norm.set(step.gradient_norm);
@@ -111,14 +113,7 @@ void run_metrics::add(const step_record& step) {
   at.gradient_seconds.add(step.gradient_seconds);
   at.tensor_seconds.add(step.tensor_seconds);
   at.pipeline_seconds.add(step.pipeline_seconds);
-  const auto now = std::chrono::steady_clock::now();
-  const bool is_due = now >= at.next_record || step.stop || at.step == at.last;
-  if (is_due) {  // once a second: a record has all metrics
-    at.next_record = now + std::chrono::seconds(1);
-    at.used.update();
-    if (at.log) at.log->progress(at.step, at.last);
-  }
-  if (at.board) at.board->write(at.step);
+  at.records.step(++at.step, step.stop);
 }
 
 void run_metrics::add(const traffic_by_use& moved) {
@@ -129,9 +124,7 @@ void run_metrics::add(const traffic_by_use& moved) {
 }
 
 void run_metrics::end(const std::string& status) {
-  if (!parts_) return;
-  parts_->used.update();
-  if (parts_->log) parts_->log->end(status, parts_->ranks, {{"step", parts_->step}});
+  if (parts_) parts_->records.end(status, {{"step", parts_->step}});
 }
 
 }  // namespace gpt

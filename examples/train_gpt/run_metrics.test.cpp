@@ -18,7 +18,7 @@ using observe_test::shown_steps;
 
 /// Shows the steps after `taken`, until `last`, of a training of 9 steps.
 void show_steps(const std::string& folder, int taken, int last) {
-  run_metrics metrics({.log = "", .tensorboard = folder, .prometheus = ""}, 0, 1, taken, 9, 1, "a schedule");
+  run_metrics metrics({.log = "", .tensorboard = folder, .prometheus = ""}, 0, 1, 0, taken, 9, 1, "a schedule");
   for (int step = taken; step < last; ++step) metrics.add(step_record());
 }
 

@@ -50,18 +50,23 @@ if [ "$has_prometheus" = 1 ]; then
   "${command[@]}" --steps 100000 --seconds 20 --prometheus "127.0.0.1:$port" >"$folder/log" 2>&1 &
   launcher=$!
   found=""
+  shows_all_ranks() {
+    local rank
+    for rank in 0 1; do grep -q "^hocket_steps_total{rank=\"$rank\"} [1-9]" <<<"$found" || return 1; done
+  }
   for _ in $(seq 150); do
-    found=$( (exec 3<>"/dev/tcp/127.0.0.1/$((port + 1))" && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 && cat <&3) 2>/dev/null || true)
-    ! grep -q '^hocket_steps_total{rank="1"} [1-9]' <<<"$found" || break
+    found=$( (exec 3<>"/dev/tcp/127.0.0.1/$port" && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 && cat <&3) 2>/dev/null || true)
+    ! shows_all_ranks || break
     sleep 0.1
   done
-  grep -q '^hocket_steps_total{rank="1"} [1-9]' <<<"$found" || { complain "rank 1's endpoint shows no steps"; cat "$folder/log"; }
+  shows_all_ranks || { complain "the endpoint does not show the steps of both ranks"; cat "$folder/log"; }
   if command -v promtool >/dev/null; then
     sed '1,/^\r$/d' <<<"$found" | promtool check metrics || complain "promtool does not accept the metrics"
   fi
   kill "$launcher"
   wait "$launcher" 2>/dev/null || true
-  echo "Prometheus can read each rank"
+  rm -rf "/dev/shm/train_gpt-$(id -u)-$port"
+  echo "Prometheus can read both ranks at one port"
 else
   ! train --steps 2 --prometheus 127.0.0.1:1 || complain "--prometheus without prometheus-cpp is not refused"
   grep -q 'built without prometheus-cpp' "$folder/log" || complain "the error does not match"
