@@ -132,11 +132,17 @@ class trace_log {
   std::map<std::uint64_t, std::string> lines_;
 };
 
+/// What a trace begins and ends with, before and after the results of `trace_log::events` of all ranks.
+inline constexpr std::string_view trace_begin = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n",
+                                  trace_end =
+                                      "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"args\":"
+                                      "{\"labels\":\"hocket\"}}\n]}\n";
+
 /// Combines the results of `trace_log::events` of all ranks into a whole trace.
 inline std::string trace_json(const std::vector<std::string>& events_of_ranks) {
-  std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  std::string text(trace_begin);
   for (const std::string& each : events_of_ranks) text += each;
-  return text + "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"args\":{\"labels\":\"hocket\"}}\n]}\n";
+  return text.append(trace_end);
 }
 
 template <class Endpoints>
