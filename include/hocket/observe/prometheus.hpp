@@ -198,7 +198,8 @@ struct prometheus_options {
   std::string folder{};
 };
 
-/// An HTTP endpoint, `/metrics`, which one thread of prometheus-cpp serves until this object is destroyed.
+/// An HTTP endpoint, `/metrics`, which two threads of prometheus-cpp serve until this object is destroyed. A client that
+/// sends no request is disconnected after two seconds.
 ///
 /// With `prometheus_options::folder`, local rank 0 serves the metrics of all processes of the host that pass equal
 /// address and folder, and `constant` labels that distinguish them. Those of others are a second old at most; those of
@@ -259,17 +260,18 @@ class prometheus_endpoint {
   }
 
   static std::unique_ptr<::prometheus::Exposer> listen(const std::string& address) {
-    constexpr std::size_t threads = 1;
+    // A thread waits for the request of its client: by default for 30 s, in which Prometheus gets no answer.
+    const std::vector<std::string> how{"listening_ports", address, "num_threads", "2", "request_timeout_ms", "2000"};
 #if HOCKET_HAS_EXCEPTIONS
     try {
-      return std::make_unique<::prometheus::Exposer>(address, threads);
+      return std::make_unique<::prometheus::Exposer>(how);
     } catch (const std::exception& cause) {
       raise(errc::system,
             hocket::detail::concat({"cannot serve metrics at ", address, ": ", cause.what(),
                                     ". Choose a port that no other program uses, and an address of this host"}));
     }
 #else
-    return std::make_unique<::prometheus::Exposer>(address, threads);
+    return std::make_unique<::prometheus::Exposer>(how);
 #endif
   }
 

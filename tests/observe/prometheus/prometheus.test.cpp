@@ -63,17 +63,24 @@ const std::string expected =
     "step_seconds_bucket{rank=\"3\",le=\"1\"} 3\n"
     "step_seconds_bucket{rank=\"3\",le=\"+Inf\"} 4\n";
 
-/// Returns the answer of a server on this host to a request for its metrics.
-std::string answer_of(int port) {
+/// Returns a connection to a server on this host; -1 if there is none.
+int connection_to(int port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<std::uint16_t>(port));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return socket;
+  ::close(socket);
+  return -1;
+}
+
+/// Returns the answer of a server on this host to a request for its metrics.
+std::string answer_of(int port) {
+  const int socket = connection_to(port);
   std::string result;
   const std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-  if (::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 &&
-      ::send(socket, request.data(), request.size(), 0) == static_cast<ssize_t>(request.size())) {
+  if (socket >= 0 && ::send(socket, request.data(), request.size(), 0) == static_cast<ssize_t>(request.size())) {
     std::array<char, 4096> piece{};
     for (ssize_t count = 1; count > 0;) {
       count = ::recv(socket, piece.data(), piece.size(), 0);
@@ -256,6 +263,19 @@ TEST_CASE("metrics of one name that differ in kind between registries: those of 
   all.add(other, {{"rank", "1"}});
   CHECK(prometheus_text(all).find("rank=\"1\"") == std::string::npos);
   CHECK(prometheus_text(all).find("x_count{rank=\"0\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE("clients that send nothing do not keep an endpoint from answering for long") {
+  registry metrics;
+  add_metrics(metrics);
+  const prometheus_endpoint endpoint("127.0.0.1:0", metrics);
+  std::vector<int> silent;
+  for (int i = 0; i < 3; ++i) silent.push_back(connection_to(endpoint.port()));
+  const auto asked = std::chrono::steady_clock::now();
+  CHECK(answer_of(endpoint.port()).starts_with("HTTP/1.1 200 OK\r\n"));
+  // Prometheus waits for 10 s by default; the server of prometheus-cpp waits for 30 s for each of them.
+  CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(10));
+  for (const int each : silent) ::close(each);
 }
 
 TEST_CASE("an endpoint answers without the metrics of a registry that can't be read") {
