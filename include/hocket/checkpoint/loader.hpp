@@ -108,6 +108,8 @@ class loader {
       offer next = make_offer(at, std::move(cause));
       failure first = std::move(next.cause);
       if (!first && next.none_left) break;
+      // Before anything is exchanged: the ranks of a host compute sizes of messages from all of their states.
+      if (!first) first = agreed_of_all(ranks_, outcome_of([&] { return mismatch_of(next.from, into); }));
       if (!first) first = agreed_of_all(ranks_, outcome_of([&] { return read(next.from, into, of_host); }));
       if (!first) {
         into.text = next.from.metadata;
@@ -149,14 +151,19 @@ class loader {
     return result;
   }
 
-  /// Reads what this rank holds. Takes part in all exchanges of the host also after a failure.
-  failure read(const manifest& from, state& into, const std::vector<std::vector<state_part>>& of_host) {
-    failure cause;
+  static failure mismatch_of(const manifest& from, const state& into) {
     const tensor_index index(from);
     for (const state_part& each : into.parts()) {
       std::string why = why_not_in(index, each);
-      if (!why.empty() && !cause) cause = make_failure(errc::mismatch, std::move(why));
+      if (!why.empty()) return make_failure(errc::mismatch, std::move(why));
     }
+    return {};
+  }
+
+  /// Reads what this rank holds. Takes part in all exchanges of the host also after a failure. The states of all ranks
+  /// must fit the manifest.
+  failure read(const manifest& from, state& into, const std::vector<std::vector<state_part>>& of_host) {
+    failure cause;
     const auto plan = plan_reads(from, of_host);
     const auto self = static_cast<std::size_t>(host_->rank());
     std::size_t rounds = 0;
@@ -164,7 +171,7 @@ class loader {
     part_reader reader(files_, folder_.path_of(from.at), from);
     bootstrap::blob out, in;
     const std::vector<reading>& mine = plan[self];
-    if (!cause) reader.start(mine);
+    reader.start(mine);
     for (std::size_t round = 0; round < rounds; ++round) {
       const bool reads = round < mine.size();
       if (reads && !cause) cause = reader.finish();
