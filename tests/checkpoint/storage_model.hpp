@@ -93,7 +93,7 @@ class image_files : public hocket::platform::file_system {
     if (creates && found != no_node) return EEXIST;
     if (!creates && found == no_node) return ENOENT;
     const bool is_folder = now_.folders.contains(found);
-    if (is_folder != (how == file_use::folder)) return is_folder ? EISDIR : ENOTDIR;
+    if (is_folder != (how == file_use::folder || how == file_use::folder_itself)) return is_folder ? EISDIR : ENOTDIR;
     if (creates) {
       const node in = now_.find(folder_of(path));
       if (in == no_node) return ENOENT;

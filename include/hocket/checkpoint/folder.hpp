@@ -339,15 +339,27 @@ class folder {
     if (!write_text(path + ".new", name_of(at) + '\n', false)) files_.rename(path + ".new", path);
   }
 
+  /// Fails if the folder of a checkpoint is a link: its files may be those of another folder of checkpoints.
+  failure require_own(const std::string& in) {
+    platform::file_descriptor opened;
+    const int error = files_.open(in, platform::file_use::folder_itself, opened);
+    if (error == 0 || error == ENOENT) return {};
+    failure cause = detail::file_failure("remove the folder", in, error);
+    if (error == ENOTDIR) cause.reason += " (a file, or a link, which is not followed)";
+    return cause;
+  }
+
   /// After this, the checkpoint is not valid; after a crash, it may be so again, and whole.
   failure invalidate(const position& at) {
     const std::string in = path_of(at);
+    if (failure cause = require_own(in)) return cause;
     const std::string path = in + '/' + manifest_name;
     const int error = files_.rename(path, in + '/' + removed_name);
     return error == 0 ? failure() : detail::file_failure("rename", path, error);
   }
 
   failure remove(const std::string& in) {
+    if (failure cause = require_own(in)) return cause;
     std::vector<std::string> names;
     const int problem = files_.list(in, names);
     if (problem != 0) return problem == ENOENT ? failure() : detail::file_failure("list the folder", in, problem);

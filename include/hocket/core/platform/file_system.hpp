@@ -38,7 +38,8 @@ enum class file_use : unsigned char {
   read_directly,    ///< past the page cache, if the file system can: see `direct_access_bytes`
   create,           ///< to write; the file must not exist
   create_directly,  ///< the same, past the page cache if the file system can
-  folder            ///< to sync it
+  folder,           ///< to sync it
+  folder_itself     ///< the same, but fails with ENOTDIR if the path is a link to a folder
 };
 
 /// Alignment of addresses, offsets and sizes for direct access.
@@ -142,6 +143,7 @@ class file_system {
       case file_use::create: return O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
       case file_use::create_directly: return O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_DIRECT;
       case file_use::folder: return O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+      case file_use::folder_itself: return O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     }
     return O_RDONLY;
   }
