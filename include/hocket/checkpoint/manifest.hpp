@@ -121,6 +121,26 @@ class tensor_index {
   std::vector<const tensor_description*> sorted_;
 };
 
+/// Adds tensors to a manifest, such that parts with one name are those of one tensor, in whatever order they come.
+/// Refers to the manifest, to which nothing else may add meanwhile. Cost: O(log n) for each call with n tensors.
+class manifest_builder {
+ public:
+  explicit manifest_builder(manifest& to) : to_(to) {
+    for (std::size_t i = 0; i < to.tensors.size(); ++i) indices_.emplace(to.tensors[i].name, i);
+  }
+
+  /// Returns the tensor with this name, which is added without parts if there is none.
+  tensor_description& tensor(const std::string& name, element_type type, const sizes_type& extents) {
+    const auto [found, is_new] = indices_.try_emplace(name, to_.tensors.size());
+    if (is_new) to_.tensors.push_back({name, type, extents, {}});
+    return to_.tensors[found->second];
+  }
+
+ private:
+  manifest& to_;
+  std::map<std::string, std::size_t> indices_;
+};
+
 /// Returns which tensor's parts are not each of its elements once; empty if there is none.
 inline std::string problem_with_parts(const manifest& of) {
   using hocket::detail::concat;

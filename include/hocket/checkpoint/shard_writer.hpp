@@ -274,6 +274,7 @@ inline failure write_shard(platform::file_system& files, const std::string& fold
   detail::buffered_writer file(files, folder + '/' + name, rate, buffers);
   file.add(std::as_bytes(std::span(front)));
   result.shards.push_back({name, data_at + header.tensors.back().end, data_at + header.tensors.back().begin});
+  manifest_builder tensors(result);
   bootstrap::blob checksums;  // little-endian
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const source_part& part = parts[i];
@@ -287,9 +288,8 @@ inline failure write_shard(platform::file_system& files, const std::string& fold
       all.add(one, bytes);
       file.add(block);
     });
-    if (result.tensors.empty() || result.tensors.back().name != part.of->name)
-      result.tensors.push_back({part.of->name, part.of->type, part.of->extents, {}});
-    result.tensors.back().parts.push_back({result.shards.size() - 1, part.where, part_at, all.value(), first_block});
+    tensors.tensor(part.of->name, part.of->type, part.of->extents)
+        .parts.push_back({result.shards.size() - 1, part.where, part_at, all.value(), first_block});
   }
   file.add(checksums);
   return file.finish();
