@@ -89,11 +89,12 @@ class saver {
   }
 
   /// Writes this rank's file, and makes the checkpoint valid. Exchanges reports over `ranks`, which no other thread
-  /// uses.
+  /// uses. A rank that has failed `before` writes nothing, and reports that, because the others wait for its report.
   failure write(rank_group& ranks, const position& at, const std::vector<source_part>& parts,
-                const std::map<std::string, std::string>& text, write_rate rate) {
+                const std::map<std::string, std::string>& text, write_rate rate, const failure& before) {
     manifest mine;
     failure cause = outcome_of([&]() -> failure {
+      if (before) return before;
       if (parts.empty()) return {};
       if (!folder_.has(at)) return not_shared(at);
       const std::string name = hocket::detail::concat({"shard-", ranks.rank(), "-of-", ranks.size(), ".safetensors"});
@@ -211,7 +212,7 @@ class saver {
     all.at = at;
     all.metadata = text;
     std::vector<std::string> writers;
-    std::map<std::string, std::size_t> tensors;
+    manifest_builder tensors(all);
     for (std::size_t r = 0; r < reports.size(); ++r) {
       bootstrap::detail::blob_reader reader(reports[r]);
       if (failure cause = decode_outcome(reader)) {
@@ -229,11 +230,10 @@ class saver {
         writers.push_back(writer);
       }
       for (tensor_description& each : part.tensors) {
-        const auto [known, is_new] = tensors.try_emplace(each.name, all.tensors.size());
-        if (is_new) all.tensors.push_back({each.name, each.type, each.extents, {}});
+        tensor_description& known = tensors.tensor(each.name, each.type, each.extents);
         for (stored_part& one : each.parts) {
           one.shard += first;
-          all.tensors[known->second].parts.push_back(std::move(one));
+          known.parts.push_back(std::move(one));
         }
       }
     }

@@ -34,11 +34,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -60,7 +60,6 @@ class snapshot {
  public:
   /// Keeps the memory of the last snapshot.
   void take(const state& what, const assignment& mine) {
-    at_ = mine.at;
     text_ = what.text;
     held_ = what.parts();
     parts_ = source_parts(held_, mine.ranges);
@@ -75,12 +74,10 @@ class snapshot {
     }
   }
 
-  const position& at() const noexcept { return at_; }
   const std::map<std::string, std::string>& text() const noexcept { return text_; }
   const std::vector<source_part>& parts() const noexcept { return parts_; }
 
  private:
-  position at_;
   std::map<std::string, std::string> text_;
   std::vector<state_part> held_;  ///< to which the parts refer
   std::vector<source_part> parts_;
@@ -105,7 +102,7 @@ class store {
   store(const store&) = delete;
   store& operator=(const store&) = delete;
   /// Waits for a save that is in progress; its failure is lost. Call `wait` before to get it.
-  ~store() { finish(); }
+  ~store() = default;
 
   /// Saves `what` as the checkpoint of `step`. When it returns, the checkpoint survives a loss of power. Cost: each
   /// element is written once, by one of the ranks that hold it.
@@ -114,8 +111,12 @@ class store {
     detail::assignment mine;
     failure cause = saver_.begin(step, what, mine);
     if (!cause) {
-      const auto parts = source_parts(what.parts(), mine.ranges);
-      cause = saver_.write(*ranks_, mine.at, parts, what.text, write_rate());
+      std::vector<source_part> parts;
+      const failure before = detail::outcome_of([&] {
+        parts = source_parts(what.parts(), mine.ranges);
+        return failure();
+      });
+      cause = saver_.write(*ranks_, mine.at, parts, what.text, write_rate(), before);
     }
     if (cause) fail("checkpoint save", std::move(cause));
     return mine.at;
@@ -129,15 +130,22 @@ class store {
     if (!background_ranks_) background_ranks_ = ranks_->copy();
     detail::assignment mine;
     if (failure cause = saver_.begin(step, what, mine)) fail("checkpoint save", std::move(cause));
-    snapshot_.take(what, mine);
+    failure before = detail::outcome_of([&] {
+      snapshot_.take(what, mine);
+      return failure();
+    });
     is_done_.store(false, std::memory_order_relaxed);
-    writer_ = std::thread([this] {
-      failure_ = detail::outcome_of([&] {
-        return saver_.write(*background_ranks_, snapshot_.at(), snapshot_.parts(), snapshot_.text(),
-                            write_rate(options_.most_bytes_per_second));
+    const auto write = [this, at = mine.at, before = std::move(before)] {
+      failure cause = detail::outcome_of([&] {
+        return saver_.write(*background_ranks_, at, snapshot_.parts(), snapshot_.text(),
+                            write_rate(options_.most_bytes_per_second), before);
       });
       is_done_.store(true, std::memory_order_release);
-    });
+      return cause;
+    };
+    writer_ = std::async(std::launch::async | std::launch::deferred, write);
+    // Where no thread can be started, this one writes, because the other ranks wait for it.
+    if (writer_.wait_for(std::chrono::seconds(0)) == std::future_status::deferred) writer_.wait();
     return mine.at;
   }
 
@@ -146,8 +154,8 @@ class store {
 
   /// Waits until the save that `save_async` has started is complete, and raises its failure.
   void wait() {
-    finish();
-    if (failure cause = std::exchange(failure_, {})) fail("checkpoint save", std::move(cause));
+    if (!writer_.valid()) return;
+    if (failure cause = writer_.get()) fail("checkpoint save", std::move(cause));
   }
 
   /// Returns on rank 0, after a save, why checkpoints that are no longer kept, or files of saves that have failed,
@@ -182,10 +190,6 @@ class store {
     return std::make_unique<detail::rank_group_over<Domain>>(std::move(own));
   }
 
-  void finish() {
-    if (writer_.joinable()) writer_.join();
-  }
-
   [[noreturn]] void fail(const char* operation, failure cause) {
     cause.context.operation = operation;
     cause.context.rank = ranks_->rank();
@@ -202,9 +206,8 @@ class store {
   detail::loader loader_;
   std::unique_ptr<detail::rank_group> background_ranks_;
   detail::snapshot snapshot_;
-  std::thread writer_;
-  failure failure_;  ///< of the thread, after it has ended
   std::atomic<bool> is_done_{true};
+  std::future<failure> writer_;  ///< last member, so that the save ends before what it uses
 };
 
 }  // namespace checkpoint
