@@ -23,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string>
@@ -150,21 +151,24 @@ class watched_files : public file_system {
     return problem != 0 ? problem : file_system::open(path, how, result);
   }
   int write(int file, std::span<const std::byte> bytes, std::uint64_t offset, std::size_t& written) override {
-    if (const int problem = error_of("write", ""); problem != 0) return problem;
+    if (const int problem = error_of("write", path_of(file)); problem != 0) return problem;
     // Short, as a signal or a full disk would make it.
     return file_system::write(file, bytes.first(std::max<std::size_t>(1, bytes.size() / 2)), offset, written);
   }
   int read(int file, std::span<std::byte> bytes, std::uint64_t offset, std::size_t& count) override {
-    if (const int problem = error_of("read", ""); problem != 0) return problem;
+    if (const int problem = error_of("read", path_of(file)); problem != 0) return problem;
     const std::size_t most = short_reads ? std::min<std::size_t>(bytes.size(), 8192) : bytes.size();
     const int result = file_system::read(file, bytes.first(most), offset, count);
     bytes_read += count;
     return result;
   }
   int sync(int file) override {
-    const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).string();
-    const int problem = error_of("sync", path);
+    const int problem = error_of("sync", path_of(file));
     return problem != 0 ? problem : file_system::sync(file);
+  }
+  int size_of(int file, std::uint64_t& bytes) override {
+    const int problem = error_of("size_of", path_of(file));
+    return problem != 0 ? problem : file_system::size_of(file, bytes);
   }
   int make_folder(const std::string& path) override {
     const int problem = error_of("make_folder", path);
@@ -190,6 +194,9 @@ class watched_files : public file_system {
   std::atomic<std::uint64_t> bytes_read{0};
 
  private:
+  static std::string path_of(int file) {
+    return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).string();
+  }
   int error_of(const char* call, const std::string& path) const {
     const std::lock_guard lock(mutex_);
     return failing_call == call && path.find(failing_path) != path.npos ? error : 0;
@@ -439,7 +446,8 @@ TEST_CASE("what only has the name of a checkpoint is none, and neither loading n
     me.check(saved.save(2, sample(me, 5).now) == position{0, 2, 1}, "the position");
     const auto remaining = saved.not_removed();
     if (me.rank() != 0) return;
-    me.check(remaining.size() == 1 && contains(remaining[0], "step-9.0.1': Not a directory"), "what remains");
+    me.check(remaining.size() == 2 && contains(remaining[0], "step-9.0.1': Not a directory"), "what remains");
+    me.check(remaining.size() == 2 && contains(remaining[1], "step-8.0.1': Not a directory"), "what remains");
   });
   CHECK(check_load(folder.path(), 3, 5).empty());
   CHECK(std::filesystem::exists(folder.path() + "/step-9.0.1"));
@@ -706,6 +714,8 @@ TEST_CASE("errors of the system name the call, the file and the reason, and earl
       {"sync", "step-2.0.1", EIO, "Input/output error"},
       {"open", "shard-1", EACCES, "shard-1-of-2.safetensors'"},
       {"open", "manifest.new", EROFS, "Read-only file system"},
+      {"write", "manifest.new", EIO, "manifest.new' at byte 0: Input/output error"},
+      {"sync", "manifest.new", EIO, "manifest.new': Input/output error"},
       {"make_folder", "step-2", EROFS, "can't make the folder"},
       {"rename", "manifest.json", EIO, "can't rename"},
   };
@@ -729,6 +739,82 @@ TEST_CASE("errors of the system name the call, the file and the reason, and earl
   }
 }
 
+TEST_CASE("where the newest checkpoint can't be read, the one before is loaded, and the reason is stated") {
+  struct cause {
+    const char* call;
+    const char* path;
+    const char* stated;
+  };
+  const cause causes[] = {
+      {"open", "step-2.0.1/manifest.json", "can't open"}, {"size_of", "step-2.0.1/manifest.json", "can't open"},
+      {"read", "step-2.0.1/manifest.json", "can't read"}, {"open", "step-2.0.1/shard-1", "can't open"},
+      {"size_of", "step-2.0.1/shard-1", "can't open"},    {"read", "step-2.0.1/shard-1", "can't read"},
+  };
+  const scratch_directory folder;
+  save_all(folder.path(), 2, {4, 5});
+  for (const cause& each : causes) {
+    CAPTURE(each.call, each.path);
+    watched_files files;
+    files.failing_call = each.call;
+    files.failing_path = each.path;
+    files.error = EIO;
+    const auto refused = check_load(folder.path(), 3, 4, {.files = &files});
+    REQUIRE(refused.size() == 1);
+    INFO(refused[0]);
+    CHECK(contains(refused[0], std::string(each.stated) + " '" + folder.path() + '/' + each.path));
+    CHECK(contains(refused[0], " at byte "));
+    CHECK(contains(refused[0], "Input/output error"));
+  }
+}
+
+TEST_CASE("parts of one tensor may be added in any order, with others between them") {
+  const scratch_directory folder;
+  std::vector<std::uint32_t> values(10), other(4, 7);
+  std::iota(values.begin(), values.end(), 0U);
+  for (const int from : {1, 2}) {
+    CAPTURE(from);
+    on_ranks(from, [&](thread_rank& me) {
+      std::vector<std::uint32_t> mine = values, also = other;
+      state now;
+      if (me.rank() == 0) now.add_slice("values", 10, 6, std::span(mine).subspan(6));
+      now.add("other", also);
+      if (me.rank() == 0) now.add_slice("values", 10, 0, std::span(mine).first(3));
+      if (me.rank() + 1 == from) now.add_slice("values", 10, 3, std::span(mine).subspan(3, 3));
+      store(folder.path(), me.comm()).save(1, now);
+    });
+    on_ranks(2, [&](thread_rank& me) {
+      std::vector<std::uint32_t> found(10), also(4);
+      state now;
+      now.add_slice("values", 10, 5, std::span(found).subspan(5));
+      now.add("other", also);
+      now.add_slice("values", 10, 0, std::span(found).first(5));
+      store(folder.path(), me.comm()).load_newest(now);
+      me.check(found == values && also == other, "the elements");
+    });
+  }
+}
+
+TEST_CASE("files of another folder, to which a link with the name of a checkpoint leads, are not removed") {
+  const scratch_directory folder, other;
+  save_all(other.path(), 2, {4});
+  std::filesystem::create_directory(other.path() + "/notes");
+  other.write("notes/text", "of a person");
+  const std::string linked = folder.path() + "/step-1.0.1", notes = folder.path() + "/step-9.0.1";
+  std::filesystem::create_directory_symlink(other.path() + "/step-1.0.1", linked);
+  std::filesystem::create_directory_symlink(other.path() + "/notes", notes);
+  CHECK(check_load(folder.path(), 3, 4).empty());
+  on_ranks(2, [&](thread_rank& me) {
+    store saved(folder.path(), me.comm(), {.keep = {.last = 1}});
+    for (std::uint32_t step = 2; step < 5; ++step) saved.save(step, sample(me, step).now);
+    const auto remaining = saved.not_removed();
+    if (me.rank() != 0) return;
+    me.check(remaining.size() == 2 && contains(remaining[0], linked) && contains(remaining[1], notes), "what remains");
+  });
+  CHECK(check_load(folder.path(), 2, 4).empty());
+  CHECK(check_load(other.path(), 2, 4).empty());
+  CHECK(read_file(other.path() + "/notes/text") == "of a person");
+}
+
 TEST_CASE("a checkpoint of other tensors is refused, with both descriptions") {
   const scratch_directory folder;
   save_all(folder.path(), 2, {4});
@@ -743,6 +829,21 @@ TEST_CASE("a checkpoint of other tensors is refused, with both descriptions") {
   CHECK(contains(error_with([](state& to, auto& e) { to.add("other", e); }), "the checkpoint has no tensor 'other'"));
   CHECK(contains(error_with([](state& to, auto& e) { to.add("copies", e); }),
                  "tensor 'copies' is U32 [0:30000] in the checkpoint, and U32 [0:30001] here"));
+  CHECK(contains(error_with([](state& to, auto& e) { to.add("cube", std::span(e).first(45)); }),
+                 "tensor 'cube' is U32 [0:5, 0:1, 0:9] in the checkpoint, and U32 [0:45] here"));
+  CHECK(contains(error_with([](state& to, auto& e) {
+                   to.add("number", {1, 1, 1}, whole_of({1, 1, 1}), std::span(e).first(1));
+                 }),
+                 "tensor 'number' is U64 [] in the checkpoint, and U32 [0:1, 0:1, 0:1] here"));
+  const std::string of_one = error_on(3, errc::mismatch, [&](thread_rank& me) {
+    std::vector<std::uint32_t> right(30'000);
+    std::vector<std::uint64_t> wide(30'000);
+    state wanted;
+    if (me.rank() == 1) wanted.add("copies", wide);
+    else wanted.add("copies", right);
+    store(folder.path(), me.comm()).load_newest(wanted);
+  });
+  CHECK(contains(of_one, "rank 1: tensor 'copies' is U32 [0:30000] in the checkpoint, and U64 [0:30000] here"));
 }
 
 TEST_CASE("states that differ between ranks are refused on all ranks") {
