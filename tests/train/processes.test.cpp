@@ -7,13 +7,19 @@
 #include "support/catch.hpp"
 #include "support/text.hpp"
 
+#include <hocket/core/error.hpp>
 #include <hocket/train/mlp.hpp>
 #include <hocket/train/samples.hpp>
 
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstddef>
+#include <functional>
+#include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -56,6 +62,17 @@ struct ending_model {
   }
 };
 
+/// Throws in its third batch.
+struct throwing_model : ending_model {
+  explicit throwing_model(std::function<void()> what) : act(std::move(what)) {}
+  std::function<void()> act;
+
+  double forward(const parameter_values& values, const number_batch& in) {
+    if (++batches == 3 && in.count == 5) act();
+    return inner.forward(values, in);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("three processes have the losses of threads") {
@@ -72,6 +89,38 @@ TEST_CASE("three processes have the losses of threads") {
   CHECK(found.loss < found.first_loss);
   REQUIRE(found.parameters.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found.parameters[i] - expected.parameters[i]) < 1e-6F);
+}
+
+TEST_CASE("an exception in a process ends the training with an error that has its text") {
+  const linear_data data(100);
+  struct cause {
+    std::function<void()> act;
+    hocket::errc code;
+    std::string words;
+  };
+  const std::string long_text(5'000, 'x');
+  const cause causes[] = {
+      {[] { throw std::out_of_range("no such token"); }, hocket::errc::peer_lost, "no such token"},
+      {[] { hocket::raise(hocket::errc::corrupted, "the vocabulary is damaged"); }, hocket::errc::corrupted,
+       "the vocabulary is damaged"},
+      {[] { throw std::system_error(ENOSPC, std::generic_category()); }, hocket::errc::peer_lost, "No space left"},
+      {[] { throw 7; }, hocket::errc::peer_lost, "an exception that is not a std::exception"},
+      {[&] { throw std::runtime_error(long_text); }, hocket::errc::peer_lost, "xxx"},
+      {[] { throw std::runtime_error("a byte \xff"); }, hocket::errc::peer_lost, "a byte \xef\xbf\xbd"},
+  };
+  for (const cause& each : causes) {
+    INFO(each.words);
+    hocket::failure found;
+    try {
+      train_distributed(throwing_model(each.act), data.samples(), nodes{3}, quiet_options(), processes{});
+    } catch (const hocket::error& thrown) {
+      found = thrown.cause();
+    }
+    INFO(found.message());
+    CHECK(found.code == each.code);
+    CHECK(hocket_test::contains(found.reason, each.words));
+    CHECK((found.context.rank >= 0 && found.context.rank < 3 && found.context.ranks == 3));
+  }
 }
 
 TEST_CASE("a process that ends is named") {

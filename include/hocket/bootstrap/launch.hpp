@@ -65,6 +65,9 @@ struct process_options {
   std::string directory;                               ///< as in `spawn_options`
 };
 
+/// Exit code of a process of `run_processes` whose function has thrown an exception.
+inline constexpr int code_of_exception = 125;
+
 /// True if `spawn` or another launcher has made this process a rank.
 using bootstrap::is_rank;
 
@@ -335,7 +338,7 @@ class command_group {
   int status_ = 0;
 };
 
-/// Runs `function` in a child of `run_processes`. Returns the exit code: 125 if `function` throws.
+/// Runs `function` in a child of `run_processes`. Returns the exit code: `code_of_exception` if `function` throws.
 template <typename Function>
 int run_rank(Function& function, bootstrap::world_description world) {
   for (const auto& [name, value] : variables_of(world)) {
@@ -347,10 +350,10 @@ int run_rank(Function& function, bootstrap::world_description world) {
     code = function(std::move(world));
   } catch (const std::exception& cause) {
     std::fprintf(stderr, "%s\n", cause.what());
-    code = 125;
+    code = code_of_exception;
   } catch (...) {  // an exception that left the child's `body` would run the caller's handlers in the child
     std::fprintf(stderr, "the rank ended with an exception that is not a std::exception\n");
-    code = 125;
+    code = code_of_exception;
   }
 #else
   code = function(std::move(world));
@@ -393,7 +396,7 @@ inline int spawn(int ranks, std::vector<std::string> command, const spawn_option
 }
 
 /// Calls `function(world)` in each of `ranks` forked processes, and returns one result for each rank. The return value
-/// of `function` is the exit code of its process; an exception results in exit code 125.
+/// of `function` is the exit code of its process; an exception results in `code_of_exception`.
 ///
 /// For tests. Call it from a program with a single thread, because a fork copies only the calling thread. A failed rank
 /// does not end others; ranks that still run after the timeout are killed, and `timed_out` is set in their results. The

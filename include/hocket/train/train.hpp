@@ -99,22 +99,22 @@ void check(const Model& model, const Source& source, const nodes& on, const trai
 }
 
 #if HOCKET_HAS_EXCEPTIONS
-/// Returns the text of the exception that is being handled.
-inline std::string reason_of_exception() {
+/// Returns the failure of the exception that is being handled: `peer_lost` with its text if it is none of hocket's.
+inline failure failure_of_exception() {
   try {
     throw;
   } catch (const error& cause) {
-    return cause.reason();
+    return cause.cause();
   } catch (const std::exception& cause) {
-    return cause.what();
+    return make_failure(errc::peer_lost, cause.what());
   } catch (...) {
-    return "an exception that is not a std::exception";
+    return make_failure(errc::peer_lost, "an exception that is not a std::exception");
   }
 }
 #endif
 
 /// Trains as one rank of `comm`. If the model or the source throws, the other ranks fail with the same reason. Before
-/// they can learn of it, `on_failure` is called while the exception is handled.
+/// they can learn of it, `on_failure(failure)` is called while the exception is handled.
 template <class Domain, class Model, class Source, class OnFailure>
 report train_as_rank(communicator<Domain>& comm, const Model& model, const Source& source, const train_options& options,
                      const std::string& device_name, [[maybe_unused]] OnFailure on_failure) {
@@ -133,10 +133,10 @@ report train_as_rank(communicator<Domain>& comm, const Model& model, const Sourc
     return own->end(device_name);
 #if HOCKET_HAS_EXCEPTIONS
   } catch (...) {
-    const std::string reason = reason_of_exception();
-    on_failure();
-    comm.revoke(reason);  // before `own` waits for its sums
-    if (own) own->fail(reason);
+    const failure cause = failure_of_exception();
+    on_failure(cause);
+    comm.revoke(cause.reason);  // before `own` waits for its sums
+    if (own) own->fail(cause.reason);
     throw;
   }
 #endif
@@ -158,7 +158,7 @@ struct threads {
     // The exception of the rank that failed, and not that of a rank that has learned of it.
     std::mutex first_mutex;
     std::exception_ptr first;
-    const auto remember = [&] {
+    const auto remember = [&](const failure&) {
       const std::scoped_lock lock(first_mutex);
       if (!first) first = std::current_exception();
     };
@@ -169,7 +169,7 @@ struct threads {
       throw;
     }
 #else
-    local::run(on.count, [&](local::communicator comm) { take_part(comm, [] {}); });
+    local::run(on.count, [&](local::communicator comm) { take_part(comm, [](const failure&) {}); });
 #endif
     return result;
   }
@@ -200,8 +200,8 @@ struct simulated {
       return result;
 #if HOCKET_HAS_EXCEPTIONS
     } catch (...) {
-      const std::string reason = detail::reason_of_exception();
-      for (auto& each : workers) each.fail(reason);
+      const failure cause = detail::failure_of_exception();
+      for (auto& each : workers) each.fail(cause.reason);
       throw;
     }
 #endif
@@ -217,10 +217,15 @@ struct simulated {
 ///
 /// **Errors.** `invalid_argument` if there are no nodes, no samples or no parameters, two parameters have one name, a
 /// GPU is asked for that can't be used, or a loss or a parameter becomes infinite or no number: then no checkpoint is
-/// written any more. `mismatch` if the checkpoints are those of another model, seed, batch or number of samples. The
-/// exception of the model or the source on any rank; of processes, `peer_lost` with its text. Those of calls and
-/// checkpoints, and of logs that can't be created; if a log can't be written later, as on a full disk, this is reported
-/// once on standard error, and the training continues. A model without one of its functions does not compile.
+/// written any more. `mismatch` if the checkpoints are those of another model, seed, batch or number of samples, or of a
+/// later step than the last of `epochs`. The exception of the model or the source on any rank; of processes, an error
+/// with its text and rank: with its code if it is a `hocket::error`, else `peer_lost`. `peer_lost` if a process ends.
+/// Those of calls and checkpoints, and of logs that can't be created; if a log can't be written later, as on a full
+/// disk, this is reported once on standard error, and the training continues. A model without one of its functions does
+/// not compile.
+///
+/// An error is raised when no call of the source is in progress any more, because a thread can't be ended from outside.
+/// So if the source is stuck, that takes `timeout` and as long as its `append` needs for one sample.
 template <class Model, class Source, class How = threads>
 report train_distributed(const Model& model, const Source& source, nodes on = {}, const train_options& options = {},
                          How how = {}) {

@@ -7,18 +7,21 @@
 #include <hocket/core/config.hpp>
 #include <hocket/core/error.hpp>
 #include <hocket/core/platform/shared_pages.hpp>
-#include <hocket/core/text.hpp>
+#include <hocket/core/utf8.hpp>
 #include <hocket/group/ucx.hpp>
 #include <hocket/train/train.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
+#include <new>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 HOCKET_BEGIN_NAMESPACE
 namespace train {
@@ -34,24 +37,67 @@ struct processes {
     for (const model_parameter& each : model.parameters()) elements += each.elements;
     failure lacks;
     const platform::shared_pages shared(sizeof(header) + elements * sizeof(float), lacks);
+    const platform::shared_pages of_failure(sizeof(first_failure), lacks);
     if (lacks) raise(std::move(lacks));
+    auto& first = *new (of_failure.data()) first_failure;
     launch::process_options how;
     how.timeout = longest;
     const auto results = launch::run_processes(
         on.count,
         [&](const bootstrap::world_description& world) {
           auto comm = ucx::connect(world);
-          const report own = detail::train_as_rank(comm, model, source, options, device_name, [] {});
+          const auto remember = [&](const failure& cause) { first.set(cause, comm.rank()); };
+          const report own = detail::train_as_rank(comm, model, source, options, device_name, remember);
           if (comm.rank() == 0) write(own, shared.data());
           return 0;
         },
         how);
     const std::string problem = launch::describe_failures(results);
-    if (!problem.empty()) raise(errc::peer_lost, problem, {.operation = "train_distributed"});
+    if (!problem.empty()) raise(have_thrown(results) && first ? first.get(on.count) : lost(problem));
     return read(shared.data(), elements, model.name(), on.count, device_name);
   }
 
  private:
+  /// Why the first rank has failed that has thrown an exception, in memory that processes share. Later ones are those of
+  /// ranks that have learned of it.
+  class first_failure {
+   public:
+    void set(const failure& cause, int rank) noexcept {
+      if (is_taken_.exchange(true)) return;
+      const bool is_own = cause.code.category() == error_category();
+      code_ = static_cast<errc>(is_own ? cause.code.value() : static_cast<int>(errc::system));
+      rank_ = rank;
+      size_ = std::min(cause.reason.size(), sizeof text_);
+      std::memcpy(text_, cause.reason.data(), size_);
+      is_set_ = true;
+    }
+
+    explicit operator bool() const noexcept { return is_set_; }
+    failure get(int ranks) const {
+      return make_failure(code_, hocket::detail::to_utf8(std::string_view(text_, size_)),
+                          {.operation = "train_distributed", .rank = rank_, .ranks = ranks});
+    }
+
+   private:
+    std::atomic<bool> is_taken_{false}, is_set_{false};
+    errc code_{};
+    int rank_ = 0;
+    std::size_t size_ = 0;
+    char text_[4000];
+  };
+
+  /// Returns whether all processes that have failed did so by an exception. If one has ended otherwise, exceptions are
+  /// those of others that have lost it.
+  static bool have_thrown(const std::vector<launch::process_result>& results) {
+    return std::all_of(results.begin(), results.end(), [](const launch::process_result& each) {
+      return each.succeeded() || (each.exit_code == launch::code_of_exception && !each.timed_out);
+    });
+  }
+
+  static failure lost(const std::string& problem) {
+    return make_failure(errc::peer_lost, problem, {.operation = "train_distributed"});
+  }
+
   /// What rank 0's process returns, before the parameters.
   struct header {
     std::uint64_t steps, samples;
