@@ -134,6 +134,21 @@ struct slow_samples {
   }
 };
 
+/// Is stuck at a sample for a while, and counts the calls in progress.
+struct stuck_samples {
+  using batch_type = number_batch;
+  number_samples inner;
+  std::atomic<int>& in_progress;
+
+  std::uint64_t size() const noexcept { return inner.size(); }
+  void append(std::uint64_t sample, batch_type& to) const {
+    ++in_progress;
+    std::this_thread::sleep_for(std::chrono::milliseconds(sample == 7 ? 300 : 0));
+    inner.append(sample, to);
+    --in_progress;
+  }
+};
+
 /// Throws in batch number `last`.
 struct interrupted_model {
   mlp inner = small_model();
@@ -260,6 +275,38 @@ TEST_CASE("a training continues from its newest checkpoint, on another number of
   const report third = train_distributed(small_model(), data.samples(), nodes{2}, options);
   CHECK(third.samples == 0);
   CHECK(third.parameters == second.parameters);
+}
+
+TEST_CASE("a training with fewer steps than its newest checkpoint is refused, and leaves the checkpoint") {
+  const classified data(130);
+  const scratch_directory folder;
+  train_options options = quiet(20, 4);
+  options.checkpoints = folder.path() + "/saved";
+  const report whole = train_distributed(small_model(), data.samples(), nodes{3}, options);
+  for (const std::uint64_t fewer : {std::uint64_t{1}, std::uint64_t{3}}) {
+    options.epochs = fewer;
+    const std::string found = error_of([&] { train_distributed(small_model(), data.samples(), nodes{2}, options); });
+    INFO(found);
+    CHECK(contains(found, "is of step 28, but " + std::to_string(fewer) + " epochs of 7 steps end before: ask for 4"));
+  }
+  options.epochs = 4;
+  CHECK(train_distributed(small_model(), data.samples(), nodes{2}, options).parameters == whole.parameters);
+}
+
+TEST_CASE("the error of a stuck source comes when its call has returned") {
+  const classified data(60);
+  train_options options = quiet(12);
+  options.timeout = std::chrono::milliseconds(30);
+  const auto check = [&](auto how) {
+    std::atomic<int> in_progress{0};
+    const stuck_samples source{data.samples(), in_progress};
+    const std::string found = error_of([&] { train_distributed(small_model(), source, nodes{3}, options, how); });
+    INFO(found);
+    CHECK(contains(found, "the source does not respond"));
+    CHECK(in_progress == 0);
+  };
+  check(threads{});
+  check(simulated{});
 }
 
 TEST_CASE("TensorBoard shows each step once after a restart") {

@@ -36,11 +36,13 @@ struct train_options {
   std::string log{};           ///< folder for a log of JSON lines of each rank; empty: none
   std::string tensorboard{};   ///< folder for events of rank 0; empty: none
   /// Folder from whose newest checkpoint the training continues, and to which it saves; empty: none. Model, seed, batch
-  /// and number of samples must be those of the checkpoint; `epochs`, `learning_rate` and the number of ranks may
-  /// change.
+  /// and number of samples must be those of the checkpoint; `learning_rate` and the number of ranks may change, and
+  /// `epochs` too, but not to fewer than the checkpoint has. If it has all of them, nothing is left to do: the report
+  /// has its parameters, and 0 samples.
   std::string checkpoints{};
   std::uint64_t checkpoint_every = 100;  ///< steps between checkpoints; there is one more at the end
-  /// Longest wait of a rank for others, a batch or a checkpoint.
+  /// Longest wait of a rank for others, a batch or a checkpoint. An error still waits for the source's `append` of one
+  /// sample, if that is in progress.
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
 };
 

@@ -59,9 +59,12 @@ inline float normal_number(std::uint64_t seed, std::uint64_t index) noexcept {
   return static_cast<float>(radius * std::cos(2 * std::numbers::pi * uniform(2 * index + 1)));
 }
 
+/// Returns a / b, rounded up.
+inline std::uint64_t ratio_up(std::uint64_t a, std::uint64_t b) noexcept { return a / b + (a % b != 0 ? 1 : 0); }
+
 /// Returns the number of batches of an epoch.
 inline std::uint64_t steps_of_epoch(std::uint64_t samples, std::uint64_t batch) noexcept {
-  return samples / batch + (samples % batch != 0 ? 1 : 0);
+  return ratio_up(samples, batch);
 }
 
 /// Returns a number with four digits, such as "0.001234".
@@ -159,6 +162,7 @@ class worker {
       if (const auto found = store_->load_newest(now)) {
         require_same_training(now.text);
         step_ = found->at.step;
+        require_steps_left();
       }
     }
     const data::cursor from{step_ / steps_per_epoch_, step_ % steps_per_epoch_ * options_.batch};
@@ -270,6 +274,16 @@ class worker {
                                     "': continue it with equal options and data, or name another folder"}),
             {.operation = "train_distributed"});
     }
+  }
+
+  /// Raises `mismatch` if a checkpoint has more steps than the training will. Equal on all ranks.
+  void require_steps_left() const {
+    if (step_ <= all_steps()) return;
+    raise(errc::mismatch,
+          hocket::detail::concat({"the newest checkpoint in '", options_.checkpoints, "' is of step ", step_, ", but ",
+                                  options_.epochs, " epochs of ", steps_per_epoch_, " steps end before: ask for ",
+                                  ratio_up(step_, steps_per_epoch_), " epochs or more, or name another folder"}),
+          {.operation = "train_distributed"});
   }
 
   void update() {
