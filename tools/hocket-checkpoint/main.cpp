@@ -4,6 +4,7 @@
 /// `hocket-checkpoint --help`.
 #include "convert.hpp"
 #include "progress.hpp"
+#include "show.hpp"
 #include "text.hpp"
 
 #include <hocket/checkpoint/folder.hpp>
@@ -13,6 +14,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,24 +49,9 @@ int list(const std::string& path) {
 }
 
 int show(const std::string& path, const std::string& name, bool as_json) {
-  hocket::platform::file_system files;
-  const folder all(files, path);
-  std::string text;
-  const manifest found = manifest_of(all, name, text);
-  if (as_json) {
-    std::fputs(text.c_str(), stdout);
-    return 0;
-  }
-  std::printf("%s: %zu tensors, %s in %zu files\n", name_of(found.at).c_str(), found.tensors.size(),
-              bytes_text(bytes_in(found)).c_str(), found.shards.size());
-  for (const auto& [key, value] : found.metadata) std::printf("%s: %s\n", key.c_str(), value.c_str());
-  std::printf("\n%-40s %-8s %-24s %14s %8s\n", "tensor", "type", "shape", "bytes", "parts");
-  for (const auto& each : found.tensors) {
-    const auto whole = hocket::checkpoint::whole_of(each.extents);
-    std::printf("%-40s %-8s %-24s %14s %8zu\n", each.name.c_str(), std::string(name_of(each.type)).c_str(),
-                shape_text(each.extents).c_str(), bytes_text(each.bytes_in(whole)).c_str(), each.parts.size());
-  }
-  return 0;
+  if (!std::filesystem::is_regular_file(path)) return show_checkpoint(path, name, as_json);
+  if (!name.empty()) throw std::runtime_error("--at is for a folder of checkpoints, and '" + path + "' is a file");
+  return show_file(path, as_json);
 }
 
 int verify(const std::string& path, const std::string& name) {
@@ -101,8 +89,8 @@ int main(int count, char** arguments) {
     return added;
   };
   CLI::App* const list_command = add("list", "lists the checkpoints, newest first");
-  CLI::App* const show_command = add("show", "shows the tensors of a checkpoint");
-  show_command->add_flag("--json", as_json, "print the manifest");
+  CLI::App* const show_command = add("show", "shows the tensors of a checkpoint, or of one safetensors file");
+  show_command->add_flag("--json", as_json, "print the manifest, or the header of the file");
   CLI::App* const verify_command = add("verify", "reads all bytes, and compares their checksums");
   CLI::App* const convert_command = add("convert", "writes a checkpoint for another number of ranks, or as one file");
   const char* const newest = "name of the checkpoint, such as step-200.0.1 (default: the newest)";

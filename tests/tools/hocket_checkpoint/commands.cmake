@@ -30,6 +30,22 @@ if(NOT length EQUAL other_length OR NOT one STREQUAL two)
   message(FATAL_ERROR "the two files of whole tensors differ")
 endif()
 
+# Any safetensors file is shown: one of whole tensors, a shard, and one of another program.
+expect(0 "saved.safetensors: 2 tensors, 3.9 KiB.*weights +F32 +1000 +3.9 KiB +1.*step +U64 +a number +8 B +1"
+       show saved.safetensors)
+expect(0 "^{\"weights\":{\"dtype\":\"F32\",\"shape\":.1000.," show saved.safetensors --json)
+expect(0 "weights.0:250. +F32 +250 +1000 B +1.*hocket.crc32c_of_blocks +U32"
+       show saved/step-200.0.1/shard-0-of-4.safetensors)
+set(corpus "${CMAKE_CURRENT_LIST_DIR}/../../fuzz/corpus/safetensors")
+file(COPY "${corpus}/three_tensors" DESTINATION "${scratch}")   # with one of 20 bytes of data
+expect(1 "three_tensors': header: its tensors have 20 bytes, but 1 follow" show three_tensors)
+file(APPEND "${scratch}/three_tensors" "1234567890123456789")
+expect(0 "3 tensors, 20 B\nstep: 200\n.*weight +BF16 +2 x 3 +12 B.*a. +F64 +a number +8 B.*empty +U8 +0 x 7 +0 B"
+       show three_tensors)
+expect(1 "gap': header: tensor \"w\" begins at byte 4" show "${corpus}/gap")
+expect(1 "overflow': header: the data_offsets of tensor \"w\" do not fit" show "${corpus}/overflow")
+expect(1 "--at is for a folder of checkpoints" show saved.safetensors --at step-200.0.1)
+
 # Mistakes
 expect(1 "saved.safetensors' exists already" convert saved --file saved.safetensors)
 expect(1 "there is no checkpoint in 'none'" list none)
