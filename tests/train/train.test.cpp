@@ -293,6 +293,27 @@ TEST_CASE("a training with fewer steps than its newest checkpoint is refused, an
   CHECK(train_distributed(small_model(), data.samples(), nodes{2}, options).parameters == whole.parameters);
 }
 
+TEST_CASE("the log states which checkpoints are not used and which can't be removed") {
+  const classified data(100);
+  const scratch_directory folder;
+  train_options options = quiet(20);
+  options.checkpoints = folder.path() + "/saved";
+  options.checkpoint_every = 4;
+  options.log = folder.path() + "/log";
+  train_distributed(small_model(), data.samples(), nodes{2}, options);
+  CHECK_FALSE(contains(read_file(options.log + "/rank-0.jsonl"), "warning"));
+  std::filesystem::resize_file(options.checkpoints + "/step-5.0.1/shard-1-of-2.safetensors", 100);
+  std::filesystem::create_directory(options.checkpoints + "/step-4.0.1/notes");
+  options.epochs = 4;
+  CHECK(train_distributed(small_model(), data.samples(), nodes{3}, options).samples == 320);
+  const std::string log = read_file(options.log + "/rank-0.jsonl");
+  INFO(log);
+  CHECK(contains(log, R"("event":"checkpoint not used","reason":"rank)"));
+  CHECK(contains(log, "step-5.0.1/shard-1-of-2.safetensors' has 100 bytes instead of"));
+  CHECK(contains(log, R"("event":"checkpoint not removed","reason":"can't remove)"));
+  CHECK(contains(log, "step-4.0.1/notes"));
+}
+
 TEST_CASE("the error of a stuck source comes when its call has returned") {
   const classified data(60);
   train_options options = quiet(12);

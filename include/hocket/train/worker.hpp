@@ -107,6 +107,16 @@ class progress {
     if (line_) line_->update(static_cast<std::int64_t>(step), hocket::detail::concat({"loss ", four_digits(loss)}));
   }
 
+  /// States on rank 0, on standard error and in its log, what a person should know of checkpoints: `event`, and the
+  /// reason for each.
+  void warn(const char* event, const std::vector<std::string>& reasons) {
+    if (rank_ != 0) return;
+    for (const std::string& each : reasons) {
+      std::fprintf(stderr, "train_distributed: %s: %s\n", event, each.c_str());
+      if (log_) write([&] { log_->write(observe::level::warning, event, {{"reason", each}}); });
+    }
+  }
+
   void end(const std::string& status) {
     if (line_) line_->finish();
     records_.end(status, {{"model", model_}});
@@ -156,12 +166,14 @@ class worker {
 
   /// Continues from the newest checkpoint, if there is one.
   void begin() {
+    std::vector<std::string> refused;
     if (!options_.checkpoints.empty()) {
       store_.emplace(options_.checkpoints, comm_, checkpoint::store_options{.timeout = options_.timeout});
       checkpoint::state now = state();
-      if (const auto found = store_->load_newest(now)) {
+      if (auto found = store_->load_newest(now)) {
         require_same_training(now.text);
         step_ = found->at.step;
+        refused = std::move(found->refused);
         require_steps_left();
       }
     }
@@ -170,6 +182,7 @@ class worker {
                      data::loader_options{.batch = options_.batch, .prefetch = 2, .timeout = options_.timeout}, from);
     shown_.emplace(options_, model_.name(), comm_.rank(), comm_.size(), step_, all_steps());
     shown_->watch(comm_);
+    shown_->warn("checkpoint not used", refused);
     begin_ = std::chrono::steady_clock::now();
   }
 
@@ -225,6 +238,7 @@ class worker {
     result.samples_per_second = seconds > 0 ? static_cast<double>(used_) / seconds : 0;
     result.communication_seconds = waited_;
     result.parameters = weights_;
+    if (store_) shown_->warn("checkpoint not removed", store_->not_removed());
     shown_->end(result.status);
     return result;
   }
