@@ -3,10 +3,9 @@
 /// The folder in which checkpoints are, and the protocol by which one becomes valid at once.
 ///
 ///     FOLDER/latest                                   the name of a valid checkpoint: for people, not for loading
+///     FOLDER/lock                                     locked by the process that saves, and its name
 ///     FOLDER/step-200.0.1/manifest.json               written last: without it, the folder is no checkpoint
 ///     FOLDER/step-200.0.1/shard-0-of-4.safetensors
-///
-///     FOLDER/lock                                     locked by the process that saves, and its name
 ///
 /// A checkpoint's name is its step, epoch and attempt. A save never touches the files of a valid checkpoint. What must
 /// be durable before what: the files before the manifest's bytes have its name, and a manifest's new name before any

@@ -43,6 +43,13 @@ class saver {
   saver(platform::file_system& files, folder& in, rank_group& ranks, const retention& keep)
       : files_(files), folder_(in), ranks_(&ranks), keep_(keep) {}
 
+  /// Makes the folder of all checkpoints, and locks it.
+  failure lock() {
+    failure cause;
+    if (is_first()) cause = outcome_of([&] { return lock_folder(); });
+    return agreed(*ranks_, cause);
+  }
+
   /// Makes a folder, and decides what each rank writes. The plan of the last save is used again if no rank's parts have
   /// changed.
   failure begin(std::uint64_t step, const state& what, assignment& result) {
@@ -145,10 +152,12 @@ class saver {
     return hocket::detail::checksum(all);
   }
 
+  failure lock_folder() {
+    return folder_.lock(
+        hocket::detail::concat({"process ", platform::process_number(), " on host ", platform::host_name()}));
+  }
   failure begin_folder(std::uint64_t step, position& result) {
-    const std::string self =
-        hocket::detail::concat({"process ", platform::process_number(), " on host ", platform::host_name()});
-    failure cause = folder_.lock(self);
+    failure cause = lock_folder();
     return cause ? cause : folder_.begin(step, result);
   }
 

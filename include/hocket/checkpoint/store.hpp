@@ -104,6 +104,13 @@ class store {
   /// Waits for a save that is in progress; its failure is lost. Call `wait` before to get it.
   ~store() = default;
 
+  /// Makes the folder and locks it, as the first save does otherwise: so that a folder in which no save would succeed,
+  /// because there is no permission or another process saves there, is an error before the work to be saved.
+  void lock() {
+    wait();
+    if (failure cause = saver_.lock()) fail("checkpoint lock", std::move(cause));
+  }
+
   /// Saves `what` as the checkpoint of `step`. When it returns, the checkpoint survives a loss of power. Cost: each
   /// element is written once, by one of the ranks that hold it.
   position save(std::uint64_t step, const state& what) {
