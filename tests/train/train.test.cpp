@@ -9,7 +9,9 @@
 #include "support/scratch.hpp"
 #include "support/text.hpp"
 
+#include <hocket/checkpoint/store.hpp>
 #include <hocket/core/error.hpp>
+#include <hocket/group/local.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -291,6 +293,26 @@ TEST_CASE("a training with fewer steps than its newest checkpoint is refused, an
   }
   options.epochs = 4;
   CHECK(train_distributed(small_model(), data.samples(), nodes{2}, options).parameters == whole.parameters);
+}
+
+TEST_CASE("a folder in which no checkpoint can be saved is an error before the first step") {
+  const classified data(100);
+  const scratch_directory folder;
+  train_options options = quiet(20);
+  const auto error_of_training = [&] {
+    return error_of([&] { train_distributed(interrupted_model{.last = 1}, data.samples(), nodes{2}, options); });
+  };
+  options.checkpoints = folder.path() + "/none/saved";
+  const std::string missing = error_of_training();
+  CHECK(contains(missing, "can't make the folder '" + options.checkpoints));
+  options.checkpoints = folder.path();
+  std::string locked;
+  hocket::local::run(1, [&](const hocket::local::communicator& comm) {
+    hocket::checkpoint::store other(folder.path(), comm);
+    other.lock();
+    locked = error_of_training();
+  });
+  CHECK(contains(locked, "another process saves in '" + folder.path()));
 }
 
 TEST_CASE("the log states which checkpoints are not used and which can't be removed") {

@@ -217,8 +217,8 @@ struct simulated {
 ///
 /// **Errors.** `invalid_argument` if there are no nodes, no samples or no parameters, two parameters have one name, a
 /// GPU is asked for that can't be used, or a loss or a parameter becomes infinite or no number: then no checkpoint is
-/// written any more. `mismatch` if the checkpoints are those of another model, seed, batch or number of samples, or of a
-/// later step than the last of `epochs`. The exception of the model or the source on any rank; of processes, an error
+/// written any more. `mismatch` if the checkpoints are those of another model, seed, batch or number of samples, or
+/// have more steps than `epochs`. The exception of the model or the source on any rank; of processes, an error
 /// with its text and rank: with its code if it is a `hocket::error`, else `peer_lost`. `peer_lost` if a process ends.
 /// Those of calls and checkpoints, and of logs that can't be created; if a log can't be written later, as on a full
 /// disk, this is reported once on standard error, and the training continues. A model without one of its functions does

@@ -58,8 +58,8 @@ struct processes {
   }
 
  private:
-  /// Why the first rank has failed that has thrown an exception, in memory that processes share. Later ones are those of
-  /// ranks that have learned of it.
+  /// Why the first rank has failed that has thrown an exception, in memory that processes share. Later exceptions are
+  /// those of ranks that have learned of it.
   class first_failure {
    public:
     void set(const failure& cause, int rank) noexcept {

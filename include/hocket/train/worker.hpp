@@ -176,6 +176,7 @@ class worker {
         refused = std::move(found->refused);
         require_steps_left();
       }
+      if (!is_over()) store_->lock();  // not after the steps before the first save
     }
     const data::cursor from{step_ / steps_per_epoch_, step_ % steps_per_epoch_ * options_.batch};
     batches_.emplace(order_, source_, data::share(comm_),
