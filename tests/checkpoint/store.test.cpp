@@ -381,6 +381,23 @@ TEST_CASE("the last checkpoints and those of every m-th step are kept") {
   CHECK(read_file(folder.path() + "/latest") == "step-9.0.1\n");
 }
 
+TEST_CASE("a checkpoint that is damaged does not count among those that are kept") {
+  const scratch_directory folder;
+  const store_options options{.keep = {.last = 2}};
+  save_all(folder.path(), 2, {1, 2, 3}, options);
+  flip_bit(folder.path() + "/step-3.0.1/shard-1-of-2.safetensors", 60'000);
+  on_ranks(2, [&](thread_rank& me) {
+    sample found(me, 9);
+    store saved(folder.path(), me.comm(), options);
+    me.check(saved.load_newest(found.now)->at == position{0, 2, 1}, "step 2 is loaded");
+    saved.save(3, sample(me, 4).now);
+  });
+  flip_bit(folder.path() + "/step-3.1.1/shard-1-of-2.safetensors", 60'000);
+  CHECK(check_load(folder.path(), 2, 2).size() == 2);
+  save_all(folder.path(), 2, {5, 6}, options);  // which has refused none
+  CHECK(folder.names() == std::vector<std::string>{"latest", "lock", "step-1.2.1", "step-2.2.1"});
+}
+
 TEST_CASE("a damaged checkpoint is refused with the reason, and the one before is loaded") {
   struct damage {
     const char* name;

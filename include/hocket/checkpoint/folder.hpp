@@ -61,7 +61,7 @@ inline std::optional<position> position_named(std::string_view name) noexcept {
   return at == end ? std::optional(result) : std::nullopt;
 }
 
-/// Which checkpoints are kept when a new one is valid.
+/// Which checkpoints are kept when a new one is valid. One that loading has refused does not count, and is kept, too.
 struct retention {
   std::size_t last = 3;     ///< this many of the newest, at least one
   std::uint64_t every = 0;  ///< and those whose step is a multiple of this; 0: no others
@@ -176,11 +176,16 @@ class folder {
     return make_failure(errc::corrupted, hocket::detail::concat({"'", path, "': ", problem}));
   }
 
-  /// Makes the checkpoints invalid that `rule` does not keep. Their files remain. Adds the reasons to `remaining` why
-  /// some can't be made invalid.
+  /// States that a checkpoint can't be loaded, so that `retire` does not count it.
+  void refuse(const position& at) { refused_.push_back(at); }
+
+  /// Makes the checkpoints invalid that `rule` does not keep. Their files remain. Those that were refused remain valid,
+  /// because the reason may pass. Adds the reasons to `remaining` why some can't be made invalid.
   failure retire(const retention& rule, std::vector<std::string>& remaining) {
     std::vector<position> all;
     if (failure cause = find_valid(all)) return cause;
+    std::erase_if(
+        all, [&](const position& at) { return std::find(refused_.begin(), refused_.end(), at) != refused_.end(); });
     for (std::size_t i = std::max<std::size_t>(1, rule.last); i < all.size(); ++i) {
       if (rule.every != 0 && all[i].step % rule.every == 0) continue;
       if (failure cause = invalidate(all[i])) remaining.push_back(std::move(cause.reason));
@@ -377,6 +382,7 @@ class folder {
   platform::file_system& files_;
   const std::string path_;
   platform::file_descriptor lock_;
+  std::vector<position> refused_;
   bool has_durable_entry_ = false;  ///< the folder itself, in its parent
 };
 

@@ -119,6 +119,7 @@ class loader {
       }
       if (first.code != errc::corrupted) return first;
       refused.push_back({at.value_or(position()), first.reason});
+      if (at) folder_.refuse(*at);
     }
     if (refused.empty()) return {};
     std::string reason = refused.size() > 1 ? "all checkpoints are damaged; " : "";
