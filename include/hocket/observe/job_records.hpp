@@ -92,6 +92,13 @@ class job_records {
     if (board_) write([&] { board_->drawing(described_.taken + 1, tag, lines); });
   }
 
+  /// States on standard error and in the log what a person should know: an event, and the reason for it.
+  void warn(std::string_view event, const std::string& reason) {
+    const std::string line = hocket::detail::concat({described_.program, ": ", event, ": ", reason, "\n"});
+    std::fputs(line.c_str(), stderr);
+    if (log_) write([&] { log_->write(level::warning, event, {{"reason", reason}}); });
+  }
+
   /// Writes that the job has ended.
   void end(std::string_view status, fields with = {}) {
     used_.update();

@@ -40,6 +40,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -83,7 +84,7 @@ class progress {
  public:
   progress(const train_options& options, const std::string& model, int rank, int ranks, std::uint64_t taken,
            std::uint64_t all)
-      : model_(model),
+      : model_(model), rank_(rank),
         records_({.log = options.log, .tensorboard = options.tensorboard}, {.program = "train_distributed",
                                                                             .name = model,
                                                                             .rank = rank,
@@ -109,12 +110,9 @@ class progress {
 
   /// States on rank 0, on standard error and in its log, what a person should know of checkpoints: `event`, and the
   /// reason for each.
-  void warn(const char* event, const std::vector<std::string>& reasons) {
+  void warn(std::string_view event, const std::vector<std::string>& reasons) {
     if (rank_ != 0) return;
-    for (const std::string& each : reasons) {
-      std::fprintf(stderr, "train_distributed: %s: %s\n", event, each.c_str());
-      if (log_) write([&] { log_->write(observe::level::warning, event, {{"reason", each}}); });
-    }
+    for (const std::string& each : reasons) records_.warn(event, each);
   }
 
   void end(const std::string& status) {
@@ -130,6 +128,7 @@ class progress {
 
  private:
   std::string model_;
+  int rank_;
   observe::job_records records_;
   observe::gauge& loss_ = records_.metrics().gauge("loss", "mean loss of the samples of the last step");
   observe::counter& samples_ = records_.metrics().counter("samples", "samples of this rank");
