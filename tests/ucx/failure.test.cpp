@@ -7,15 +7,18 @@
 #include <hocket/core/deadline.hpp>
 #include <hocket/core/platform/directory.hpp>
 #include <hocket/core/platform/file_descriptor.hpp>
+#include <hocket/core/platform/shared_pages.hpp>
 #include <hocket/core/platform/wait_ready.hpp>
 #include <hocket/group/shrink.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -166,19 +169,29 @@ TEST_CASE("the reason of a failed peer that is killed arrives, even if the peer 
   for (const route& way : {shared_memory, network}) {
     for (const int messages : {1, 200}) {
       INFO(way.name << ", " << messages << " unread messages");
+      hocket::failure no_memory;
+      const hocket::platform::shared_pages pages(sizeof(std::atomic<int>), no_memory);
+      REQUIRE(!no_memory);
+      auto& stage = *new (pages.data()) std::atomic<int>(0);  // 1: all is sent, 2: rank 1 ends
+      const auto await = [&](int wanted) {
+        while (stage < wanted) std::this_thread::sleep_for(1ms);
+      };
       CHECK(run_with_victim(2, 1, way, [&](communicator& comm, findings& found) {
               const auto data = vector_of(comm.rank(), 256);
               const std::vector<std::vector<std::uint64_t>> unread(static_cast<std::size_t>(messages), data);
               meet_all(comm);
               if (comm.rank() == 1) {
-                std::this_thread::sleep_for(50ms);
+                await(1);
                 comm.abort();
                 found.fails(hocket::errc::aborted, "a call after abort()", [&] { hocket::barrier(comm); });
+                stage = 2;
                 ::raise(SIGKILL);
               }
               std::deque<decltype(hocket::send_async(comm, data, hocket::peer{1}))> sends;
               for (const auto& each : unread) sends.push_back(hocket::send_async(comm, each, hocket::peer{1}));
-              std::this_thread::sleep_for(200ms);  // the rank reads no message while it computes
+              stage = 1;
+              await(2);
+              std::this_thread::sleep_for(100ms);  // the rank reads no message while it computes
               const auto cause = found.fails(hocket::errc::aborted, "a send to a rank that has failed",
                                              [&] { hocket::send(comm, data, hocket::peer{1}); });
               found.expect(cause.context.peer == 1, "the error does not name rank 1: " + cause.message());

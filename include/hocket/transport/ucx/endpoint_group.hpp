@@ -124,8 +124,12 @@ class endpoint_group {
     const int to = rank_in_domain(peer);
     const std::lock_guard guard(links_->lock());
     // A peer that fails and ends closes its connections. UCX drops what arrived over one before, such as the reason of
-    // the failure, once a send over it fails.
-    if (!windows_reachable()) links_->progress_locked();
+    // the failure, once a send over it fails. A send to a peer that has ended may also succeed.
+    if (!windows_reachable()) {
+      links_->progress_locked();
+      if (has_control_message()) [[unlikely]]
+        return false;  // the caller reads it, and fails or tries again
+    }
     if (const ucs_status_t status = links_->connect(to, true); status != UCS_OK) [[unlikely]] {
       fail = broken_link(peer, status);
       return false;
