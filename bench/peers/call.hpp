@@ -65,7 +65,7 @@ class pattern {
 /// The blocks of gather_v and scatter_v, in the forms in which libraries take them: made once, not in each call.
 struct uneven_blocks {
   std::vector<std::size_t> lengths{};  ///< elements of each rank
-  std::vector<int> int_lengths{};      ///< the same
+  std::vector<int> int_lengths{};      ///< the same, as MPI takes them
   std::vector<int> int_offsets{};      ///< elements before the block of each rank
 
   uneven_blocks() = default;

@@ -11,7 +11,7 @@
 /// | `quit` | end |
 ///
 /// A library is a class with `rank`, `ranks`, `version`, `has(call)`, `allocate(count)`, which returns an owner of
-/// elements, and a function for each call that it has.
+/// elements, and a function for each call, which is not called if `has` returns false.
 #pragma once
 
 #include "board.hpp"

@@ -87,15 +87,6 @@ inline std::size_t offset_of(const call_request& asked, const plan::layout& layo
   }
 }
 
-/// Writes the offsets of blocks of these lengths and the end of the last one; nothing if there are none.
-inline void place_blocks(std::vector<std::size_t>& offsets, std::span<const std::size_t> lengths) {
-  offsets.clear();
-  if (lengths.empty()) return;
-  offsets.reserve(lengths.size() + 1);
-  offsets.push_back(0);
-  for (const std::size_t each : lengths) offsets.push_back(offsets.back() + each);
-}
-
 /// Returns the steps of a planned call on this rank. They are not usable if a message is too long, or the call needs
 /// more than copies and messages of consecutive elements. `lengths` are those of the blocks, if not equal. The memory of
 /// `old` is used for them.
@@ -115,10 +106,12 @@ short_plan short_plan_of(const State& state, const call_request& asked, const pl
     if (shape.lanes != 1 || shape.peer_pointers) return result;
     const unsigned length = planned.plan.length(state.size(), state.rank(), 0);
     if (length > short_plan::most_steps) return result;
-    place_blocks(result.offsets, lengths);
-    const plan::layout layout = lengths.empty() ? planned.layout
-                                                : plan::layout::given(result.offsets.data(), planned.layout.blocks(),
-                                                                      planned.layout.chunks_per_block());
+    plan::layout layout = planned.layout;
+    if (!lengths.empty()) {
+      result.offsets.resize(lengths.size() + 1);
+      plan::write_offsets(result.offsets.data(), lengths);
+      layout = plan::layout::given(result.offsets.data(), layout.blocks(), layout.chunks_per_block());
+    }
     result.scratch_bytes = shape.scratch * layout.largest_chunk() * asked.element_size;
     result.steps.reserve(length);
     for (unsigned i = 0; i < length; ++i) {

@@ -125,9 +125,9 @@ inline std::string json_of(std::chrono::system_clock::time_point at) {
 /// Appends records to a file. A line is written whole, or not at all, before a call returns.
 ///
 /// **Threads.** Any; a function that the registry calls before it is read must not call this object. Lines are in the
-/// order in which their times were taken and their metrics read. **Errors.** `system` if the file can't be written, as on a full disk: the record is lost, and a
-/// later call writes again if there is space. `invalid_argument` if a field has a name that the record has already:
-/// readers keep one of two values, and differ in which.
+/// order in which their times were taken and their metrics read. **Errors.** `system` if the file can't be written, as on
+/// a full disk: the record is lost, and a later call writes again if there is space. `invalid_argument` if a field has a
+/// name that the record has already: readers keep one of two values, and differ in which.
 class json_lines {
  public:
   /// Opens the file of this rank, and makes its folder. An existing file is continued: a restarted job has one log.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 HOCKET_BEGIN_NAMESPACE
 namespace plan {
@@ -101,6 +102,15 @@ class layout {
   std::uint32_t chunks_per_block_ = 1;
   const std::size_t* offsets_ = nullptr;  ///< null: all blocks have `block_size_` elements
 };
+
+/// Writes the offsets of blocks of these lengths, and the end of the last one, as `layout::given` takes them. Returns the
+/// end of the written range.
+constexpr std::size_t* write_offsets(std::size_t* to, std::span<const std::size_t> lengths) noexcept {
+  std::size_t begin = 0;
+  *to++ = begin;
+  for (const std::size_t each : lengths) *to++ = begin += each;
+  return to;
+}
 
 }  // namespace plan
 HOCKET_END_NAMESPACE

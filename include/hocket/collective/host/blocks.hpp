@@ -148,14 +148,6 @@ inline void describe_blocks(const block_counts& blocks, call_request& request) n
   for (const std::size_t each : blocks.counts) request.lengths_signature = mix(request.lengths_signature + 1, each);
 }
 
-/// Writes the offsets of all blocks and the end of the last one. Returns the end of the written range.
-inline std::size_t* write_offsets(std::size_t* to, std::span<const std::size_t> counts) noexcept {
-  std::size_t begin = 0;
-  *to++ = begin;
-  for (const std::size_t each : counts) *to++ = begin += each;
-  return to;
-}
-
 /// Returns a borrowed buffer to the communicator. If there is no memory to store it for later calls, it is freed.
 template <class State>
 void return_buffer(State& state, growing_buffer& lent) noexcept {
@@ -177,11 +169,11 @@ class block_places {
     offsets_ = state.borrow();
     const std::size_t count = blocks.counts.size() + blocks.received.size() + 2;
     auto* const sent = reinterpret_cast<std::size_t*>(offsets_.get(count * sizeof(std::size_t)));
-    std::size_t* const received = write_offsets(sent, blocks.counts);
+    std::size_t* const received = plan::write_offsets(sent, blocks.counts);
     in_ = plan::layout::given(sent, call.layout.blocks(), call.layout.chunks_per_block());
     has_two_ = blocks.lengths == block_lengths::known_to_pairs;
     if (!has_two_) return;
-    write_offsets(received, blocks.received);
+    plan::write_offsets(received, blocks.received);
     out_ = plan::layout::given(received, call.layout.blocks(), call.layout.chunks_per_block());
   }
   block_places(const block_places&) = delete;
