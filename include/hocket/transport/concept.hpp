@@ -151,7 +151,7 @@ concept endpoint_group = requires(Endpoints& p, const Endpoints& c, typename End
   { c.size() } -> std::convertible_to<int>;
 
   /// Starts a message and returns true, or returns false if there is currently no room. `data` must stay unchanged
-  /// until `drained(sending)`.
+  /// until `drained(sending)`. From then on the message arrives even if this rank makes no progress.
   { p.try_send(sending, peer, id, data, bytes, fail) } -> std::same_as<bool>;
   { p.drained(sending) } -> std::same_as<bool>;
 

@@ -29,6 +29,7 @@
 #include <hocket/transport/ucx/workarounds/closing_may_abort.hpp>
 #include <hocket/transport/ucx/workarounds/deferred_messages.hpp>
 #include <hocket/transport/ucx/workarounds/forget_unreceived.hpp>
+#include <hocket/transport/ucx/workarounds/held_bytes.hpp>
 #include <hocket/transport/ucx/workarounds/shut_down_sockets.hpp>
 #include <hocket/transport/ucx/workarounds/tcp_sockets.hpp>
 #include <hocket/transport/ucx/worker.hpp>
@@ -121,6 +122,7 @@ class connections {
     const ucs_status_t status = to.link.open(*worker_, to.address, &connections::on_error, &to);
     if (status == UCS_OK) {
       to.outgoing = format_for(to.link);
+      to.uses_tcp = to.link.uses_tcp();
       send(to, notice_id, notice{start_mark_, notice::kind::greeting, rank_, -1, to.outgoing.bytes}, {});
     }
     return status;
@@ -138,6 +140,33 @@ class connections {
   std::size_t piece_bytes_from(int rank, bool on_device) const noexcept {
     return on_device ? device_pieces.bytes : at(rank).incoming_bytes;
   }
+
+  // A call that returns leaves no bytes in UCX for which a peer waits: this rank may not call hocket again for long.
+
+  /// Requires the lock. Makes progress. Returns whether UCX may hold bytes for `rank` that it has reported as sent, and
+  /// that leave only while this rank makes progress.
+  bool holds_bytes(int rank) {
+    peer& to = at(rank);
+    if (!to.uses_tcp || presence_of(rank) >= presence::cut) return false;
+    const bool full = to.sockets.any_full([&](const tcp_socket& own) { return leads_to(to, own); });
+    for (int turn = 0; turn < 100; ++turn) {
+      if (!progress_locked()) return full;
+    }
+    return true;
+  }
+  /// Requires the lock. Counts a send to `rank` that UCX has completed. Returns its number for `has_left`.
+  std::uint32_t count_completed(int rank) noexcept { return ++at(rank).completed; }
+  /// Requires the lock. Returns whether the bytes of that send have left this process. Costs two system calls for all
+  /// sends to `rank` that UCX has completed by then.
+  bool has_left(int rank, std::uint32_t number) {
+    peer& to = at(rank);
+    if (static_cast<std::int32_t>(to.left - number) >= 0) return true;
+    if (holds_bytes(rank)) return false;
+    to.left = to.completed;
+    return true;
+  }
+  bool uses_tcp(int rank) const noexcept { return at(rank).uses_tcp; }
+
   /// Connects to `rank`. Returns the reason if that fails.
   failure reach(int rank) {
     if (rank == rank_) return {};
@@ -276,6 +305,7 @@ class connections {
     const std::lock_guard guard(lock());
     if (rank == rank_ || presence_of(rank) != presence::here || connect(rank, false) != UCS_OK) return;
     send(at(rank), control_id, inboxes::header{start_mark_, context, sender}, payload);
+    if (at(rank).uses_tcp && std::find(posted_.begin(), posted_.end(), rank) == posted_.end()) posted_.push_back(rank);
   }
 
   /// Returns whether no posted message needs further progress.
@@ -283,7 +313,9 @@ class connections {
     const std::lock_guard guard(lock());
     send_unsent();
     detached_.sweep();
-    return detached_.empty() && unsent_.empty();
+    if (!detached_.empty() || !unsent_.empty()) return false;
+    std::erase_if(posted_, [this](int rank) { return !holds_bytes(rank); });
+    return posted_.empty();
   }
 
   /// Requires the lock. Receives and drops all messages of a communicator that have arrived and were not received,
@@ -364,6 +396,10 @@ class connections {
     process_watch watch;
     endpoint link;
     piece_format outgoing = direct_pieces;
+    bool uses_tcp = false;
+    peer_sockets sockets;
+    std::uint32_t completed = 0;  ///< number of sends over TCP that UCX has completed, modulo 2^32
+    std::uint32_t left = 0;       ///< how many of them have left this process
     std::size_t incoming_bytes = 0;
     bool needs_goodbye = false;
     bool has_greeted = false;
@@ -471,6 +507,7 @@ class connections {
     if (!known(received.sender)) return UCS_OK;
     if (received.what == notice::kind::greeting) {
       self.at(received.sender).has_greeted = true;
+      self.at(received.sender).sockets.search_again();
       self.at(received.sender).incoming_bytes = std::max(received.piece_bytes, 1U);
       self.unanswered_greetings_.push_back(received.sender);
     }
@@ -479,6 +516,7 @@ class connections {
       auto& calls = self.at(received.sender).calls_from;
       calls.resize(size / sizeof(tcp_address));
       std::memcpy(calls.data(), data, calls.size() * sizeof(tcp_address));
+      self.at(received.sender).sockets.search_again();
     }
     if (received.what == notice::kind::trial) self.at(received.sender).trial_arrived = size == trial_bytes;
     if (received.lost == received.sender) {
@@ -622,14 +660,15 @@ class connections {
     return false;
   }
 
+  static bool leads_to(const peer& with, const tcp_socket& own) noexcept {
+    return contains(with.listens, own.remote_address) || contains(with.calls_from, own.remote_address);
+  }
+
   /// Closes the connection to a peer that does not receive what was sent.
   void cut(peer& with) noexcept {
     change(with, presence::cut, "the connection was closed because an operation that used it was abandoned");
     if (!with.link) return;
-    const auto leads_there = [&](const tcp_socket& own) {
-      return contains(with.listens, own.remote_address) || contains(with.calls_from, own.remote_address);
-    };
-    shut_down_sockets(leads_there, [this] { advance(); });
+    shut_down_sockets([&](const tcp_socket& own) { return leads_to(with, own); }, [this] { advance(); });
     keep(with.link.close());
   }
 
@@ -700,6 +739,7 @@ class connections {
   std::vector<int> unreported_losses_;     ///< lost ranks that have not been reported to the others
   std::vector<int> unanswered_greetings_;  ///< ranks whose greetings this rank has not answered
   std::vector<int> unsent_;                ///< ranks for which messages are queued
+  std::vector<int> posted_;                ///< ranks for which UCX may hold control messages
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were abandoned last

@@ -82,6 +82,12 @@ class endpoint {
            std::all_of(names.begin(), names.end(), [=](const auto& each) { return each == transport; });
   }
 
+  /// Returns whether some messages may use TCP.
+  bool uses_tcp() const {
+    const std::vector<std::string> names = transports();
+    return std::find(names.begin(), names.end(), "tcp") != names.end();
+  }
+
   /// Returns whether messages go through memory that both processes map.
   bool shares_memory() const {
     for (const std::string& each : transports()) {

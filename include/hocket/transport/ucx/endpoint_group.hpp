@@ -71,11 +71,15 @@ class endpoint_group {
     request_handle request;
     transport::spare_memory<long_sending>::pointer in_pieces;
     host::messages::sending on_host;
+    int over_tcp_to = -1;        ///< the rank in the domain; -1 if UCX does not use TCP
+    std::uint32_t number = 0;    ///< see `connections::count_completed`
+    bool has_completed = false;  ///< UCX has completed all requests
   };
   struct receiving {
     request_handle request;
     transport::spare_memory<long_receiving>::pointer in_pieces;
     host::messages::receiving on_host;
+    bool arrived = false;
   };
 
   /// `must_share`: raises an error if there is no memory that the peers can open.
@@ -139,6 +143,7 @@ class endpoint_group {
     const ucp_tag_t tag = message_tag::make(tag_context_, rank_, id);
     const bool waits = unsent_.precede(to, tag);
     const piece_format& format = links_->outgoing(to, id.on_device);
+    if (links_->uses_tcp(to)) state.over_tcp_to = to;
     if (waits || bytes > format.bytes) return send_in_pieces(state, peer, tag, id.on_device, data, bytes, fail);
     send_buffer_pool::pointer sent;
     ucs_status_ptr_t request = nullptr;
@@ -173,39 +178,26 @@ class endpoint_group {
 
   bool drained(sending& state) {
     if (on_host_ != nullptr && !on_host_->drained(state.on_host)) return false;
-    if (!state.request.pending() && state.in_pieces == nullptr) return true;
+    if (!state.request.pending() && state.in_pieces == nullptr && state.over_tcp_to < 0) return true;
     const std::lock_guard guard(links_->lock());
-    if (state.in_pieces != nullptr) {
-      state.in_pieces->advance();
-      return state.in_pieces->drained();
+    if (!state.has_completed) {
+      if (!completed(state)) return false;
+      if (state.over_tcp_to < 0) return true;
+      state.has_completed = true;
+      state.number = links_->count_completed(state.over_tcp_to);
+      return false;  // the next question costs system calls, at the end of a call for several messages together
     }
-    const ucs_status_t status = ucp_request_check_status(state.request.get());
-    if (status == UCS_INPROGRESS) return false;
-    state.request.finish(status);
-    return true;
+    return links_->has_left(state.over_tcp_to, state.number);
   }
 
   const void* try_receive(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
                           failure& fail) {
     if (receives_parts(id)) return try_receive_parts(state, peer, id, static_cast<std::byte*>(buffer), bytes, fail);
     const std::lock_guard guard(links_->lock());
-    const bool asked = state.request.pending() || state.in_pieces != nullptr;
-    if (!asked && !ask_for(state, peer, id, buffer, bytes, fail)) return nullptr;
-    if (state.in_pieces == nullptr) {
-      if (!take_piece(state.request, peer, id, {0, bytes, bytes}, fail)) return nullptr;
-      return buffer != nullptr ? buffer : this;  // an empty message must not return null
-    }
-    long_receiving& message = *state.in_pieces;
-    while (!message.whole()) {
-      const part expected{message.bytes_before(), message.bytes_awaited(), bytes};
-      if (!take_piece(message.awaited(), peer, id, expected, fail)) return nullptr;
-      if (const ucs_status_t status = message.note_arrival(); status != UCS_OK) [[unlikely]] {
-        fail = broken_link(peer, status);
-        return nullptr;
-      }
-    }
-    state.in_pieces.reset();
-    return buffer;
+    if (!state.arrived && !take_message(state, peer, id, buffer, bytes, fail)) return nullptr;
+    state.arrived = awaits_answer(peer, id, bytes) && links_->holds_bytes(rank_in_domain(peer));
+    if (state.arrived) return nullptr;
+    return buffer != nullptr ? buffer : this;  // an empty message must not return null
   }
 
   static void release(receiving&) noexcept {}
@@ -455,6 +447,47 @@ class endpoint_group {
     if (status != UCS_OK) [[unlikely]]
       fail = broken_link(peer, status);
     return status == UCS_OK;
+  }
+
+  /// Requires the lock. Returns whether UCX has completed all requests of a send.
+  static bool completed(sending& state) {
+    if (state.in_pieces != nullptr) {
+      state.in_pieces->advance();
+      return state.in_pieces->drained();
+    }
+    if (!state.request.pending()) return true;
+    const ucs_status_t status = ucp_request_check_status(state.request.get());
+    if (status == UCS_INPROGRESS) return false;
+    state.request.finish(status);
+    return true;
+  }
+
+  /// Requires the lock. Returns whether a whole message has arrived in `buffer`.
+  bool take_message(receiving& state, int peer, transport::message_id id, void* buffer, std::size_t bytes,
+                    failure& fail) {
+    const bool asked = state.request.pending() || state.in_pieces != nullptr;
+    if (!asked && !ask_for(state, peer, id, buffer, bytes, fail)) return false;
+    if (state.in_pieces == nullptr) return take_piece(state.request, peer, id, {0, bytes, bytes}, fail);
+    long_receiving& message = *state.in_pieces;
+    while (!message.whole()) {
+      const part expected{message.bytes_before(), message.bytes_awaited(), bytes};
+      if (!take_piece(message.awaited(), peer, id, expected, fail)) return false;
+      if (const ucs_status_t status = message.note_arrival(); status != UCS_OK) [[unlikely]] {
+        fail = broken_link(peer, status);
+        return false;
+      }
+    }
+    state.in_pieces.reset();
+    return true;
+  }
+
+  /// Returns whether the sender of a message that has arrived may wait for an answer of UCX, which must leave before the
+  /// call of this rank returns. After other receives, this rank need not wait until its own sends have left.
+  bool awaits_answer(int peer, transport::message_id id, std::size_t bytes) const noexcept {
+    const int from = rank_in_domain(peer);
+    if (!links_->uses_tcp(from)) return false;
+    const piece_format& format = links_->outgoing(from, id.on_device);
+    return !format.at_once || bytes > format.bytes;
   }
 
   /// Requires the lock. Returns whether the piece has arrived that `request` receives.
