@@ -81,7 +81,7 @@ TEST_CASE("all_reduce of large vectors equals the evaluation of its plan") {
   all_reduce_of_many<double>(std::plus<>{});
 }
 
-TEST_CASE("all_reduce of double and integers equals the evaluation of its plan") {
+TEST_CASE("all_reduce of double and integers equals the evaluation of its plan", "[types]") {
   all_reduce_of_few<double>(std::plus<>{});
   all_reduce_of_few<double>(hocket::maximum{});
   all_reduce_of_few<std::int32_t>(std::plus<>{});
@@ -91,7 +91,7 @@ TEST_CASE("all_reduce of double and integers equals the evaluation of its plan")
   all_reduce_of_few<std::uint8_t>(hocket::maximum{});
 }
 
-TEST_CASE("all_reduce of small floating-point types equals the evaluation of its plan") {
+TEST_CASE("all_reduce of small floating-point types equals the evaluation of its plan", "[types]") {
   all_reduce_of_few<hocket::half>(std::plus<>{});
   all_reduce_of_few<hocket::half>(hocket::average{});
   all_reduce_of_few<hocket::bfloat16>(std::plus<>{});
@@ -105,6 +105,6 @@ TEST_CASE("all_reduce keeps the order of ranks for an operation that is not comm
   all_reduce_of_few<affine_map>(compose{});
 }
 
-TEST_CASE("all_reduce of exact sums equals the evaluation of its plan") {
+TEST_CASE("all_reduce of exact sums equals the evaluation of its plan", "[types]") {
   all_reduce_of_few<hocket::exact_sum<float>>(std::plus<>{});
 }

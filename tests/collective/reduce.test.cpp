@@ -52,7 +52,7 @@ void reduce_of_few(const Op& op = {}) {
 
 }  // namespace
 
-TEST_CASE("reduce equals the evaluation of its plan, for each type, operation and root") {
+TEST_CASE("reduce equals the evaluation of its plan, for each type, operation and root", "[types]") {
   reduce_of_few<float>(std::plus<>{});
   reduce_of_few<float>(hocket::average{});
   reduce_of_few<double>(hocket::minimum{});
@@ -67,7 +67,7 @@ TEST_CASE("reduce keeps the order of ranks for an operation that is not commutat
   reduce_of_few<affine_map>(compose{});
 }
 
-TEST_CASE("reduce of exact sums equals the evaluation of its plan") {
+TEST_CASE("reduce of exact sums equals the evaluation of its plan", "[types]") {
   reduce_of_few<hocket::exact_sum<float>>(std::plus<>{});
 }
 

@@ -54,7 +54,7 @@ void reduce_scatter_of_few(const Op& op = {}) {
 
 }  // namespace
 
-TEST_CASE("reduce_scatter equals the evaluation of its plan, for each type and operation") {
+TEST_CASE("reduce_scatter equals the evaluation of its plan, for each type and operation", "[types]") {
   reduce_scatter_of_few<float>(std::plus<>{});
   reduce_scatter_of_few<float>(hocket::average{});
   reduce_scatter_of_few<double>(std::plus<>{});
@@ -71,7 +71,7 @@ TEST_CASE("reduce_scatter keeps the order of ranks for an operation that is not 
   reduce_scatter_of_few<affine_map>(compose{});
 }
 
-TEST_CASE("reduce_scatter of exact sums equals the evaluation of its plan") {
+TEST_CASE("reduce_scatter of exact sums equals the evaluation of its plan", "[types]") {
   reduce_scatter_of_few<hocket::exact_sum<float>>(std::plus<>{});
 }
 

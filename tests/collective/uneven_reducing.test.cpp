@@ -43,6 +43,6 @@ TEST_CASE("reduce_scatter_v keeps the order of ranks for an operation that is no
   check_reduce_scatter_v<affine_map>(compose{});
 }
 
-TEST_CASE("reduce_scatter_v of exact sums equals the evaluation of its plan") {
+TEST_CASE("reduce_scatter_v of exact sums equals the evaluation of its plan", "[types]") {
   check_reduce_scatter_v<hocket::exact_sum<float>>(std::plus<>{});
 }
