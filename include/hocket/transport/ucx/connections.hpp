@@ -123,6 +123,7 @@ class connections {
     if (status == UCS_OK) {
       to.outgoing = format_for(to.link);
       to.uses_tcp = to.link.uses_tcp();
+      search_sockets(rank);
       send(to, notice_id, notice{start_mark_, notice::kind::greeting, rank_, -1, to.outgoing.bytes}, {});
     }
     return status;
@@ -145,10 +146,10 @@ class connections {
 
   /// Requires the lock. Makes progress. Returns whether UCX may hold bytes for `rank` that it has reported as sent, and
   /// that leave only while this rank makes progress.
-  bool holds_bytes(int rank) {
+  HOCKET_NO_INLINE bool holds_bytes(int rank) {
     peer& to = at(rank);
     if (!to.uses_tcp || presence_of(rank) >= presence::cut) return false;
-    const bool full = to.sockets.any_full([&](const tcp_socket& own) { return leads_to(to, own); });
+    const bool full = to.sockets.any_full(sockets_, [&](const tcp_socket& own) { return leads_to(to, own); });
     for (int turn = 0; turn < 100; ++turn) {
       if (!progress_locked()) return full;
     }
@@ -507,7 +508,7 @@ class connections {
     if (!known(received.sender)) return UCS_OK;
     if (received.what == notice::kind::greeting) {
       self.at(received.sender).has_greeted = true;
-      self.at(received.sender).sockets.search_again();
+      self.search_sockets(received.sender);
       self.at(received.sender).incoming_bytes = std::max(received.piece_bytes, 1U);
       self.unanswered_greetings_.push_back(received.sender);
     }
@@ -516,7 +517,7 @@ class connections {
       auto& calls = self.at(received.sender).calls_from;
       calls.resize(size / sizeof(tcp_address));
       std::memcpy(calls.data(), data, calls.size() * sizeof(tcp_address));
-      self.at(received.sender).sockets.search_again();
+      self.search_sockets(received.sender);
     }
     if (received.what == notice::kind::trial) self.at(received.sender).trial_arrived = size == trial_bytes;
     if (received.lost == received.sender) {
@@ -605,10 +606,13 @@ class connections {
   /// Answers the greetings of ranks whose processes have not ended, and reports to each rank the addresses of this
   /// rank's connections to it. By now all connections between the two ranks exist, whichever rank opened them.
   void answer_greetings() {
-    for (const int each : std::exchange(unanswered_greetings_, {})) {
-      if (has_ended(each) || connect(each, false) != UCS_OK || at(each).listens.empty()) continue;
+    std::vector<int> ranks = std::exchange(unanswered_greetings_, {});
+    std::erase_if(ranks, [this](int each) {
+      return has_ended(each) || connect(each, false) != UCS_OK || at(each).listens.empty();
+    });
+    for (const int each : ranks) {
       std::vector<tcp_address> calls;
-      for (const tcp_socket& own : own_tcp_sockets()) {
+      for (const tcp_socket& own : sockets_.get()) {
         if (is_ours(own)) own.set_close_on_exec();
         if (contains(at(each).listens, own.remote_address)) calls.push_back(own.local_address);
       }
@@ -658,6 +662,12 @@ class connections {
       if (contains(at(i).listens, own.remote_address)) return true;
     }
     return false;
+  }
+
+  /// Call when a connection with `rank` may have been opened.
+  void search_sockets(int rank) noexcept {
+    at(rank).sockets.search_again();
+    sockets_.outdate();
   }
 
   static bool leads_to(const peer& with, const tcp_socket& own) noexcept {
@@ -739,7 +749,8 @@ class connections {
   std::vector<int> unreported_losses_;     ///< lost ranks that have not been reported to the others
   std::vector<int> unanswered_greetings_;  ///< ranks whose greetings this rank has not answered
   std::vector<int> unsent_;                ///< ranks for which messages are queued
-  std::vector<int> posted_;                ///< ranks for which UCX may hold control messages
+  socket_list sockets_;
+  std::vector<int> posted_;  ///< ranks for which UCX may hold control messages
   const int exceptions_at_start_ = std::uncaught_exceptions();
   int first_lost_ = -1;
   std::optional<std::uint32_t> failed_context_;  ///< whose requests were abandoned last
