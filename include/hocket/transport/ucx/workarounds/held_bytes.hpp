@@ -22,7 +22,7 @@
 HOCKET_BEGIN_NAMESPACE
 namespace ucx {
 
-/// The TCP sockets of this process, listed anew when they may have changed: once for all peers that connect meanwhile,
+/// The TCP sockets of this process, listed again when they may have changed: once for all peers that connect meanwhile,
 /// because each list costs some system calls for each socket.
 class socket_list {
  public:
