@@ -157,7 +157,7 @@ class connections {
   }
   /// Requires the lock. Counts a send to `rank` that UCX has completed. Returns its number for `has_left`.
   std::uint32_t count_completed(int rank) noexcept { return ++at(rank).completed; }
-  /// Requires the lock. Returns whether the bytes of that send have left this process. Costs two system calls for all
+  /// Requires the lock. Returns whether the bytes of that send have left this process. Costs three system calls for all
   /// sends to `rank` that UCX has completed by then.
   bool has_left(int rank, std::uint32_t number) {
     peer& to = at(rank);
