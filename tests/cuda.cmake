@@ -42,7 +42,7 @@ if(hocket_cuda_missing)
   return()
 endif()
 
-# The host code of these tests runs for a short time, and -O1 would take 1.3 times as long to compile, -O2 -g twice.
+# The host code of these tests runs for a short time, and -O1 would take 1.1 to 1.6 times as long to compile.
 set(CMAKE_CUDA_FLAGS_${build_type} "-O0")
 # Sets the language by its flag: CMake 3.25 does not know that nvcc supports C++20.
 add_library(hocket.tests.cuda INTERFACE)

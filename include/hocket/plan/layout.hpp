@@ -103,7 +103,7 @@ class layout {
   const std::size_t* offsets_ = nullptr;  ///< null: all blocks have `block_size_` elements
 };
 
-/// Writes the offsets of blocks of these lengths, and the end of the last one, as `layout::given` takes them. Returns the
+/// Writes the offsets of blocks of these lengths and the end of the last one, which `layout::given` requires. Returns the
 /// end of the written range.
 constexpr std::size_t* write_offsets(std::size_t* to, std::span<const std::size_t> lengths) noexcept {
   std::size_t begin = 0;

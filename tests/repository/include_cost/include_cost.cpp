@@ -279,7 +279,7 @@ constexpr bounded_program bounded_programs[] = {
 
 /// Compiles a file of the standard library directly before and after each program, so that other load affects both. It is
 /// one on which the compiler does the same work: it mostly parses the programs that link the compiled library, and mostly
-/// optimises the others. Compared with headers alone, these took 23 times as long on one machine and 25 on another.
+/// optimises the others. Compared with headers alone, the ratio of one tree was below 23 on one machine, and 24 on another.
 bool programs_are_cheap(const setting& machine, const fs::path& programs, const std::vector<std::string>& ucx_folders) {
   bool cheap = true;
   machine.compile(programs / "standard_headers.cpp");  // warms the file cache
